@@ -1,0 +1,1 @@
+"""Typed state graphs whose runs survive anything that happens to their process."""

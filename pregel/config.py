@@ -1,0 +1,92 @@
+"""What a call is configured with, and how it reaches code deep inside a node.
+
+1. Merging: tags append, metadata and configurable merge one level, a later value wins, falsy values are ignored.
+2. Unknown top-level keys of a config move into ``configurable``.
+3. The task that runs right now is found through one context variable, `current_task`; `get_config` and `interrupt`
+   read it, nothing else is ambient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, Protocol, TypedDict
+
+from pregel.errors import OutsideRunError
+
+DEFAULT_RECURSION_LIMIT = 10_007
+COORDINATES = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
+
+
+class RunnableConfig(TypedDict, total=False):
+    """How one call runs. All keys are optional."""
+
+    tags: list[str]
+    metadata: dict[str, Any]
+    callbacks: Any
+    run_name: str
+    max_concurrency: int | None
+    recursion_limit: int
+    configurable: dict[str, Any]
+    run_id: Any
+
+
+class RunningTask(Protocol):
+    """What ambient functions may ask the running task for."""
+
+    @property
+    def config(self) -> RunnableConfig: ...
+
+    @property
+    def runtime(self) -> Any: ...
+
+    def ask(self, value: Any, response_schema: Any = None) -> Any: ...
+
+    def write_chunk(self, chunk: Any) -> None: ...
+
+
+current_task: ContextVar[RunningTask | None] = ContextVar("pregel_task", default=None)
+
+_KEYS = frozenset(RunnableConfig.__annotations__)
+
+
+def merge_configs(*configs: Mapping[str, Any] | None) -> RunnableConfig:
+    """One config from several, the later ones stronger."""
+    merged: dict[str, Any] = {}
+    for config in configs:
+        for key, value in (config or {}).items():
+            if key not in _KEYS:
+                merged.setdefault("configurable", {})
+                merged["configurable"] = {**merged["configurable"], key: value}
+            elif key in ("metadata", "configurable") and value:
+                merged[key] = {**merged.get(key, {}), **value}
+            elif key == "tags" and value:
+                merged[key] = [*merged.get(key, []), *value]
+            elif key == "callbacks" and value is not None and isinstance(merged.get(key), list):
+                merged[key] = [*merged[key], *(value if isinstance(value, Sequence) else [value])]
+            elif value is not None and (value or key == "recursion_limit"):
+                merged[key] = value
+    return merged  # type: ignore[return-value]
+
+
+def running_task() -> RunningTask:
+    """The task that this code runs in; OutsideRunError when there is none."""
+    task = current_task.get()
+    if task is None:
+        raise OutsideRunError("Called outside of a running node.", fix="Call it from a node, tool or task.")
+    return task
+
+
+def get_config() -> RunnableConfig:
+    """The config of the running node; OutsideRunError outside of a run."""
+    return running_task().config
+
+
+def get_store() -> Any:
+    """The store of the running graph, None when it was compiled without one; OutsideRunError outside of a run."""
+    return running_task().runtime.store
+
+
+def get_stream_writer() -> Any:
+    """A function that streams one value in mode ``custom``; it does nothing when nobody listens."""
+    return running_task().runtime.stream_writer

@@ -1,0 +1,410 @@
+"""Every error of the library, by whose fault it is.
+
+::
+
+    GraphBubbleUp (BaseException)        signals that travel up through user code
+    ├── GraphInterrupt                   a node asked a question; never an Exception, so no handler can swallow it
+    ├── GraphDrained        ┐            also PregelError: they reach callers
+    └── ParentCommand       ┘
+
+    PregelError (Exception)
+    ├── DefinitionError (ValueError)     the graph is built wrong
+    │   ├── GraphValidationError         everything that is wrong with a graph, in one error
+    │   └── ReservedNameError
+    ├── UsageError                       a call asks for something that cannot be done
+    │   ├── InvalidUpdateError
+    │   ├── ConcurrentUpdateError (InvalidUpdateError)
+    │   ├── NodeReturnError (InvalidUpdateError)
+    │   ├── InvalidInputError (ValueError)
+    │   ├── EmptyInputError
+    │   ├── UnknownTargetError (InvalidUpdateError)
+    │   ├── InvalidRouteError (InvalidUpdateError, ValueError)
+    │   ├── PathMapError (InvalidRouteError, KeyError)
+    │   ├── NoCheckpointerError (ValueError, RuntimeError)
+    │   ├── MissingThreadError (KeyError)
+    │   ├── UnknownInterruptError
+    │   ├── AmbiguousResumeError (RuntimeError)
+    │   ├── CheckpointNotFoundError (LookupError)
+    │   ├── OutsideRunError (RuntimeError)
+    │   ├── AsyncOnlyError (TypeError)
+    │   └── NotBuiltError (NotImplementedError)
+    ├── RunError                         the run could not go on
+    │   ├── GraphRecursionError (RecursionError)
+    │   ├── JoinStarvedError
+    │   ├── NodeCancelledError
+    │   ├── NodeTimeoutError
+    │   └── TaskNotFound
+    ├── StoreError                       the saver refused, failed or lost something
+    │   ├── ThreadBusy
+    │   ├── AuthorityLost
+    │   ├── ThreadDeleted
+    │   ├── StoreMoved
+    │   ├── JournalDamaged
+    │   └── SerializationError (TypeError)
+    ├── EmptyChannelError                a channel was read that holds nothing
+    └── InternalError                    a bug of this library; carries the last events
+
+Each has a stable ``code``, a docstring that is its default message, the place it happened (``thread``, ``step``,
+``node``, ``task``, ``channel``) and one ``fix`` line that says what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from pregel.types import Command, Interrupt
+
+PLACES = ("thread", "step", "node", "task", "channel")
+
+
+class PregelError(Exception):
+    """Something went wrong in a graph."""
+
+    code: ClassVar[str] = "PREGEL"
+    fix: str = ""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        fix: str | None = None,
+        thread: str | None = None,
+        step: int | None = None,
+        node: str | None = None,
+        task: str | None = None,
+        channel: str | None = None,
+    ) -> None:
+        super().__init__(message if message is not None else (type(self).__doc__ or "").strip().splitlines()[0])
+        if fix is not None:
+            self.fix = fix
+        self.thread, self.step, self.node, self.task, self.channel = thread, step, node, task, channel
+
+    @property
+    def message(self) -> str:
+        """What happened, without the fix."""
+        return str(self.args[0]) if self.args else ""
+
+    def __str__(self) -> str:
+        return f"{self.message}\nFix: {self.fix}" if self.fix else self.message
+
+
+# -- signals ------------------------------------------------------------------------------------------------------
+
+
+class GraphBubbleUp(BaseException):
+    """A signal of the engine that travels up through user code and is never retried."""
+
+
+class GraphInterrupt(GraphBubbleUp):
+    """A node asked a question and waits for the answer."""
+
+    def __init__(self, interrupts: Sequence[Interrupt] = ()) -> None:
+        super().__init__(tuple(interrupts))
+        self.interrupts: tuple[Interrupt, ...] = tuple(interrupts)
+
+
+class NodeInterrupt(GraphInterrupt):
+    """Deprecated way to ask from a node: raise it, or better call ``interrupt(value)``."""
+
+    def __init__(self, value: Any, id: str | None = None) -> None:
+        from pregel.types import Interrupt
+
+        super().__init__([Interrupt(value=value) if id is None else Interrupt(value=value, id=id)])
+
+
+# -- whose fault: the graph's definition -----------------------------------------------------------------------------
+
+
+class DefinitionError(PregelError, ValueError):
+    """The graph is built wrong."""
+
+    code = "DEFINITION"
+
+
+class GraphValidationError(DefinitionError):
+    """The graph has problems that must be mended before it can be compiled."""
+
+    code = "GRAPH_VALIDATION"
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        lines = "\n".join(f"  - {p}" for p in problems)
+        title = self.problems[0] if len(problems) == 1 else f"The graph has {len(problems)} problems:\n{lines}"
+        super().__init__(title)
+
+
+class ReservedNameError(DefinitionError):
+    """This name is reserved by the engine."""
+
+    code = "RESERVED_NAME"
+
+
+# -- whose fault: the call's -----------------------------------------------------------------------------------------
+
+
+class UsageError(PregelError):
+    """The call asks for something that cannot be done."""
+
+    code = "USAGE"
+
+
+class InvalidUpdateError(UsageError):
+    """An update does not fit the graph's channels."""
+
+    code = "INVALID_UPDATE"
+
+
+class InvalidInputError(UsageError, ValueError):
+    """An argument of this call is not valid."""
+
+    code = "INVALID_INPUT"
+
+
+class EmptyInputError(UsageError):
+    """There is nothing to run: the input is empty and the thread has no state to continue."""
+
+    code = "EMPTY_INPUT"
+    fix = "Pass an input, or resume a thread that has a checkpoint."
+
+
+class ConcurrentUpdateError(InvalidUpdateError):
+    """Several tasks of one step wrote a channel that holds one value per step."""
+
+    code = "INVALID_CONCURRENT_GRAPH_UPDATE"
+
+
+class NodeReturnError(InvalidUpdateError):
+    """A node returned something that is not a state update."""
+
+    code = "INVALID_GRAPH_NODE_RETURN_VALUE"
+
+
+class UnknownTargetError(InvalidUpdateError):
+    """A route names a node that does not exist."""
+
+    code = "UNKNOWN_TARGET"
+
+
+class InvalidRouteError(InvalidUpdateError, ValueError):
+    """A branch did not return a valid destination."""
+
+    code = "INVALID_ROUTE"
+
+
+class PathMapError(InvalidRouteError, KeyError):
+    """A branch returned a key that its path map does not have."""
+
+    code = "PATH_MAP"
+    __str__ = PregelError.__str__
+
+
+class NoCheckpointerError(UsageError, ValueError, RuntimeError):
+    """No checkpointer set: this call needs a graph that was compiled with one."""
+
+    code = "NO_CHECKPOINTER"
+    fix = "Compile with a saver, e.g. graph.compile(checkpointer=InMemorySaver())."
+
+
+class MissingThreadError(UsageError, KeyError, ValueError):
+    """The graph has a checkpointer, so the call must say which thread it runs on."""
+
+    code = "MISSING_THREAD"
+    fix = 'Pass config={"configurable": {"thread_id": "..."}} (checkpoint_ns and checkpoint_id are optional).'
+    __str__ = PregelError.__str__
+
+
+class UnknownInterruptError(UsageError):
+    """An answer names a question that is not pending."""
+
+    code = "UNKNOWN_INTERRUPT"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        reason: str = "not_pending",
+        interrupt_ids: Sequence[str] = (),
+        pending_ids: Sequence[str] = (),
+        **place: Any,
+    ) -> None:
+        super().__init__(message, **place)
+        self.reason, self.interrupt_ids, self.pending_ids = reason, tuple(interrupt_ids), tuple(pending_ids)
+
+
+class AmbiguousResumeError(UnknownInterruptError, RuntimeError):
+    """One answer was given, but several questions are pending."""
+
+    code = "AMBIGUOUS_RESUME"
+
+
+class CheckpointNotFoundError(UsageError, LookupError):
+    """The addressed checkpoint does not exist on this thread."""
+
+    code = "CHECKPOINT_NOT_FOUND"
+
+
+class OutsideRunError(UsageError, RuntimeError):
+    """This can only be called from inside a running node."""
+
+    code = "OUTSIDE_RUN"
+
+
+class AsyncOnlyError(UsageError, TypeError):
+    """No synchronous function provided: this node is async only."""
+
+    code = "ASYNC_ONLY"
+
+
+class NotBuiltError(UsageError, NotImplementedError):
+    """This part of the library is not built yet."""
+
+    code = "NOT_BUILT"
+
+
+# -- whose fault: the run's ------------------------------------------------------------------------------------------
+
+
+class RunError(PregelError):
+    """The run could not go on."""
+
+    code = "RUN"
+
+
+class GraphRecursionError(RunError, RecursionError):
+    """The run reached its recursion limit before it came to an end."""
+
+    code = "GRAPH_RECURSION_LIMIT"
+
+
+class JoinStarvedError(RunError):
+    """A join waited for a node that can no longer arrive."""
+
+    code = "JOIN_STARVED"
+
+
+class NodeCancelledError(RunError):
+    """A node raised CancelledError although nobody cancelled it."""
+
+    code = "NODE_CANCELLED"
+
+
+class NodeTimeoutError(RunError):
+    """A node did not finish in time."""
+
+    code = "NODE_TIMEOUT"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        elapsed: float = 0.0,
+        kind: str = "run",
+        idle_timeout: float | None = None,
+        run_timeout: float | None = None,
+        **place: Any,
+    ) -> None:
+        super().__init__(message, **place)
+        self.elapsed, self.kind = elapsed, kind
+        self.idle_timeout, self.run_timeout = idle_timeout, run_timeout
+        self.timeout = run_timeout if kind == "run" else idle_timeout
+
+
+class TaskNotFound(RunError):
+    """The task is not part of this step."""
+
+    code = "TASK_NOT_FOUND"
+
+
+class GraphDrained(GraphBubbleUp, RunError):
+    """The run stopped between two steps because it was asked to; invoke(None) continues it."""
+
+    code = "DRAINED"
+
+    def __init__(self, reason: str = "shutdown") -> None:
+        RunError.__init__(self, f"The run was drained: {reason}")
+        self.reason = reason
+
+
+class ParentCommand(GraphBubbleUp, UsageError):
+    """A Command was sent to a parent graph, and there is none."""
+
+    code = "PARENT_COMMAND"
+
+    def __init__(self, command: Command[Any]) -> None:
+        UsageError.__init__(self, fix="Command(graph=Command.PARENT) works only in a graph that runs inside another.")
+        self.command = command
+
+
+# -- whose fault: the store's ----------------------------------------------------------------------------------------
+
+
+class StoreError(PregelError):
+    """The saver refused, failed or lost something; nothing after it was written."""
+
+    code = "STORE"
+
+
+class ThreadBusy(StoreError):
+    """Another run owns this thread."""
+
+    code = "THREAD_BUSY"
+    fix = "Wait for the other run to end, or use another thread_id."
+
+
+class AuthorityLost(StoreError):
+    """Another owner took the thread over; this run wrote nothing after that."""
+
+    code = "AUTHORITY_LOST"
+
+
+class ThreadDeleted(StoreError):
+    """The thread was deleted while it ran."""
+
+    code = "THREAD_DELETED"
+
+
+class StoreMoved(StoreError):
+    """The database file was moved or replaced under an open connection."""
+
+    code = "STORE_MOVED"
+
+
+class JournalDamaged(StoreError):
+    """A stored record that the thread needs is missing or does not fit."""
+
+    code = "JOURNAL_DAMAGED"
+
+
+class SerializationError(StoreError, TypeError):
+    """A value cannot be stored so that it comes back equal."""
+
+    code = "SERIALIZATION"
+
+
+# -- the rest --------------------------------------------------------------------------------------------------------
+
+
+class EmptyChannelError(PregelError):
+    """The channel is empty."""
+
+    code = "EMPTY_CHANNEL"
+
+
+class InternalError(PregelError):
+    """A bug in pregel itself."""
+
+    code = "INTERNAL"
+    fix = "Please report this with the traceback."
+
+
+class ErrorCode(Enum):
+    """The codes that the reference documents, by the reference's names."""
+
+    GRAPH_RECURSION_LIMIT = "GRAPH_RECURSION_LIMIT"
+    INVALID_CONCURRENT_GRAPH_UPDATE = "INVALID_CONCURRENT_GRAPH_UPDATE"
+    INVALID_GRAPH_NODE_RETURN_VALUE = "INVALID_GRAPH_NODE_RETURN_VALUE"
+    MULTIPLE_SUBGRAPHS = "MULTIPLE_SUBGRAPHS"
+    INVALID_CHAT_HISTORY = "INVALID_CHAT_HISTORY"

@@ -1,0 +1,283 @@
+"""Plain data that users and the engine hand each other: Send, Command, Interrupt, snapshots, policies."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar, final
+
+from pregel.config import RunnableConfig, running_task
+from pregel.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from pregel.checkpoint.base import BaseCheckpointSaver  # names a type only
+
+All = Literal["*"]
+StreamMode = Literal["values", "updates", "messages", "custom", "checkpoints", "tasks", "debug", "tools"]
+Durability = Literal["sync", "async", "exit"]
+StreamWriter = Callable[[Any], None]
+Checkpointer: TypeAlias = "BaseCheckpointSaver | bool | None"
+STREAM_MODES = ("values", "updates", "messages", "custom", "checkpoints", "tasks", "debug", "tools")
+DURABILITIES = ("sync", "async", "exit")
+N = TypeVar("N", bound=Hashable)
+
+OVERWRITE = "__overwrite__"
+
+
+def seconds(value: float | timedelta | None) -> float | None:
+    """A duration in seconds."""
+    return value.total_seconds() if isinstance(value, timedelta) else value
+
+
+class Send:
+    """A packet that runs `node` in the next superstep with `arg` as its whole input.
+
+    `timeout` (seconds, timedelta or TimeoutPolicy) overrides the node's own for this task.
+    """
+
+    __slots__ = ("arg", "node", "timeout")
+
+    def __init__(self, /, node: str, arg: Any, *, timeout: float | timedelta | TimeoutPolicy | None = None) -> None:
+        self.node = node
+        self.arg = arg
+        self.timeout = TimeoutPolicy.coerce(timeout)
+
+    def __hash__(self) -> int:
+        return hash((self.node, self.arg, self.timeout))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Send)
+            and self.node == other.node
+            and self.arg == other.arg
+            and self.timeout == other.timeout
+        )
+
+    def __repr__(self) -> str:
+        timeout = "" if self.timeout is None else f", timeout={self.timeout!r}"
+        return f"Send(node={self.node!r}, arg={self.arg!r}{timeout})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command(Generic[N]):
+    """What a node may return, and a caller may send, to update the state, route, or answer.
+
+    - `graph`: None for this graph, `Command.PARENT` for the graph around it.
+    - `update`: a dict, (key, value) pairs, or an instance of an annotated class.
+    - `resume`: the answer to the pending question, or a map {interrupt id: answer}.
+    - `goto`: a node name, a Send, or a sequence of them. Static edges fire beside it.
+    """
+
+    graph: str | None = None
+    update: Any = None
+    resume: Any = None
+    goto: Send | Sequence[Send | N] | N = ()  # type: ignore[assignment]
+
+    PARENT: ClassVar[Literal["__parent__"]] = "__parent__"
+
+    def __repr__(self) -> str:
+        shown = ((name, getattr(self, name)) for name in ("graph", "update", "resume", "goto"))
+        return f"Command({', '.join(f'{name}={value!r}' for name, value in shown if value)})"
+
+
+@final
+@dataclass(slots=True, init=False)
+class Interrupt:
+    """A question that a node asked. `id` is 32 hex characters, stable over resumes; answers name it."""
+
+    value: Any
+    id: str
+    response_schema: dict[str, Any] | None = None
+
+    def __init__(
+        self, value: Any, id: str = "placeholder-id", *, response_schema: dict[str, Any] | None = None, **_: Any
+    ) -> None:
+        self.value, self.id, self.response_schema = value, id, response_schema
+
+    @classmethod
+    def from_ns(cls, value: Any, ns: str, *, response_schema: dict[str, Any] | None = None) -> Interrupt:
+        """An interrupt whose id is a hash of the namespace that asks."""
+        return cls(value, hashlib.blake2b(ns.encode(), digest_size=16).hexdigest(), response_schema=response_schema)
+
+    def __repr__(self) -> str:
+        return f"Interrupt(value={self.value!r}, id={self.id!r})"
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+@dataclass(slots=True)
+class Overwrite:
+    """A write that replaces what a reducer channel holds instead of being reduced into it."""
+
+    value: Any
+    type: Literal["__overwrite__"] = OVERWRITE
+
+
+class StateUpdate(NamedTuple):
+    """One update of `bulk_update_state`: `values` as if `as_node` had returned them."""
+
+    values: Any
+    as_node: str | None = None
+    task_id: str | None = None
+
+
+class PregelTask(NamedTuple):
+    """A task of a step as a snapshot shows it. `result` is None while it has not finished."""
+
+    id: str
+    name: str
+    path: tuple[Any, ...]
+    error: Any = None
+    interrupts: tuple[Interrupt, ...] = ()
+    state: Any = None
+    result: Any = None
+
+
+class StateSnapshot(NamedTuple):
+    """A thread's state at one checkpoint: values, what runs next, and where it stands in history."""
+
+    values: Any
+    next: tuple[str, ...]
+    config: RunnableConfig
+    metadata: dict[str, Any] | None
+    created_at: str | None
+    parent_config: RunnableConfig | None
+    tasks: tuple[PregelTask, ...]
+    interrupts: tuple[Interrupt, ...]
+
+
+@dataclass(frozen=True)
+class GraphOutput:
+    """What `invoke(version="v2")` returns: the value and the questions that are pending."""
+
+    value: Any
+    interrupts: tuple[Interrupt, ...] = ()
+
+
+def default_retry_on(error: Exception) -> bool:
+    """Whether an error looks passing: connection trouble and unknown kinds yes, programming errors no."""
+    if isinstance(error, ConnectionError):
+        return True
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if isinstance(status, int) and type(error).__module__.split(".")[0] in ("httpx", "requests"):
+        return 500 <= status < 600
+    return not isinstance(
+        error,
+        ValueError
+        | TypeError
+        | ArithmeticError
+        | ImportError
+        | LookupError
+        | NameError
+        | SyntaxError
+        | RuntimeError
+        | ReferenceError
+        | StopIteration
+        | StopAsyncIteration
+        | OSError,
+    )
+
+
+class RetryPolicy(NamedTuple):
+    """When and how often a failed node is tried again. Intervals in seconds; attempts include the first."""
+
+    initial_interval: float = 0.5
+    backoff_factor: float = 2.0
+    max_interval: float = 128.0
+    max_attempts: int = 3
+    jitter: bool = True
+    retry_on: type[Exception] | Sequence[type[Exception]] | Callable[[Exception], bool] = default_retry_on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeoutPolicy:
+    """How long one attempt may run, and how long it may be idle (seconds or timedelta)."""
+
+    run_timeout: float | timedelta | None = None
+    idle_timeout: float | timedelta | None = None
+    refresh_on: Literal["auto", "heartbeat"] = "auto"
+
+    def __post_init__(self) -> None:
+        for name in ("run_timeout", "idle_timeout"):
+            if (limit := seconds(getattr(self, name))) is not None and limit <= 0:
+                raise InvalidInputError(f"{name} must be greater than 0, got {limit}.", fix="Give a positive number.")
+        if self.refresh_on not in ("auto", "heartbeat"):
+            raise InvalidInputError(f"refresh_on is {self.refresh_on!r}.", fix="Use 'auto' or 'heartbeat'.")
+
+    @classmethod
+    def coerce(cls, value: float | timedelta | TimeoutPolicy | None) -> TimeoutPolicy | None:
+        """A policy from seconds, a timedelta or a policy; None when nothing is limited."""
+        if value is None:
+            return None
+        policy = value if isinstance(value, cls) else cls(run_timeout=value)  # type: ignore[arg-type]
+        return None if policy.run_timeout is None and policy.idle_timeout is None else policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachePolicy:
+    """Which inputs share a cached result, and for how many seconds (None: for ever)."""
+
+    key_func: Callable[..., str | bytes] | None = None
+    ttl: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracePolicy:
+    """What tracers may record of a node's input and output."""
+
+    process_inputs: Callable[[Any], Any] | None = None
+    process_outputs: Callable[[Any], Any] | None = None
+
+
+def omit_payload(value: Any) -> dict[str, Any]:
+    """Nothing of a payload, for TracePolicy."""
+    return {}
+
+
+class CacheKey(NamedTuple):
+    """Where a node's result is cached: namespace, key, seconds to live."""
+
+    ns: tuple[str, ...]
+    key: str
+    ttl: int | None
+
+
+@dataclass
+class PregelExecutableTask:
+    """A task as tools of the reference see it."""
+
+    name: str
+    input: Any
+    proc: Any
+    writes: Any
+    config: RunnableConfig
+    triggers: Sequence[str]
+    retry_policy: Sequence[RetryPolicy]
+    cache_key: CacheKey | None
+    id: str
+    path: tuple[Any, ...]
+    writers: Sequence[Any] = ()
+    subgraphs: Sequence[Any] = ()
+    timeout: TimeoutPolicy | None = field(default=None)
+
+
+def interrupt(value: Any, *, response_schema: Any = None) -> Any:
+    """The answer to a question, from inside a node; the run pauses until ``Command(resume=...)`` brings it.
+
+    The node runs again from its top on resume and the same call then returns the answer. The pause is recorded when
+    it is raised: no ``except`` can skip it. OutsideRunError outside of a node.
+    """
+    return running_task().ask(value, response_schema)
+
+
+def ensure_valid_checkpointer(checkpointer: Any) -> Any:
+    """The checkpointer itself when it is a saver, True, False or None; TypeError otherwise."""
+    if checkpointer in (None, True, False) or (hasattr(checkpointer, "get_tuple") and hasattr(checkpointer, "put")):
+        return checkpointer
+    raise TypeError(
+        f"Invalid checkpointer: {type(checkpointer).__name__}. Give a saver instance, True, False or None. "
+        "A saver from from_conn_string is a context manager: enter it with `with` first."
+    )
