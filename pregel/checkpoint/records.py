@@ -1,0 +1,242 @@
+"""What the engine and a journal hand each other: requests, what was loaded, what is to be appended.
+
+1. Above the line the engine speaks: names, texts, live values (`Load`, `Page`, `TaskWrites`, `Save`, `Saved`).
+2. Below the line a store speaks: interned integers, 16-byte ids, encoded blobs (`Append` and its rows). Only
+   `checkpoint.ledger` translates, so every saver stores the same rows and reads them the same way.
+3. An `Append` is the only way in. It lands whole or not at all, and only if the thread's row still says
+   (epoch, run, seq) as expected; with a `Claim` the expectation is (epoch, seq, gen) as loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+ERROR, INTERRUPT, RESUME, NO_WRITES = "__error__", "__interrupt__", "__resume__", "__no_writes__"
+ATTEMPT, ERROR_SOURCE, MEMO, REJECTED = "__attempt__", "__error_source_node__", "__memo__", "__rejected__"
+
+CONTROL = {ERROR: -1, INTERRUPT: -3, RESUME: -4, ATTEMPT: -5, ERROR_SOURCE: -6, MEMO: -7, REJECTED: -8}
+"""Row index of control channels. Such rows are upserted; all others are insert-once at their position (0, 1, ...)."""
+
+Status = Literal["idle", "running", "interrupted", "waiting", "failed"]
+Source = Literal["input", "loop", "update", "fork"]
+
+# -- what the engine says and hears ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Load:
+    """One checkpoint of a namespace: `checkpoint`, or else the newest (before the id `before` when that is given)."""
+
+    ns: str = ""
+    checkpoint: str | None = None
+    before: str | None = None
+
+
+@dataclass(slots=True)
+class Page:
+    """Checkpoints newest first: of one namespace, or of all when `ns` is None."""
+
+    ns: str | None = ""
+    before: str | None = None
+    limit: int | None = None
+    filter: Mapping[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class TaskWrites:
+    """What one task wrote, to be stored under the checkpoint it started from. Control channels may be among it."""
+
+    ns: str
+    checkpoint: str
+    task: str
+    name: str
+    path: str
+    writes: Sequence[tuple[str, Any]]
+
+
+@dataclass(slots=True)
+class Save:
+    """A checkpoint, as what changed since the last one loaded or saved in this namespace.
+
+    - `changed`: channel -> (counter, value), value `MISSING` for an empty channel.
+    - `seen`: node -> all its seen counters, for the nodes whose entry changed. ``__interrupt__`` -> {"": c} means
+      "all channels up to counter c".
+    - `updated`: None when it is not known which channels woke the next step.
+    - `applied`: path texts of the tasks that this checkpoint applied.
+    """
+
+    ns: str
+    id: str
+    parent: str | None
+    step: int
+    source: Source
+    metadata: Mapping[str, Any]
+    lineage: bytes
+    changed: Mapping[str, tuple[int, Any]]
+    seen: Mapping[str, Mapping[str, int]]
+    updated: Sequence[str] | None
+    applied: Sequence[str] = ()
+
+
+class Write(NamedTuple):
+    """One stored write. `idx` < 0 marks a control channel."""
+
+    task: str
+    idx: int
+    channel: str
+    value: Any
+    path: str
+    name: str
+
+
+@dataclass(slots=True)
+class Saved:
+    """A checkpoint as loaded. `writes` are in task-path order; `versions` are the texts of the saver contract."""
+
+    ns: str
+    id: str
+    parent: str | None
+    step: int
+    source: Source
+    metadata: dict[str, Any]
+    created_at: str
+    lineage: bytes
+    values: dict[str, Any]
+    counters: dict[str, int]
+    ats: dict[str, int]
+    seen: dict[str, dict[str, int]]
+    updated: list[str] | None
+    applied: list[str]
+    writes: list[Write]
+    manifest: Any = None  # what the ledger needs to go on from here; opaque to the engine
+
+
+class Owner(NamedTuple):
+    """The process that holds a thread. Two owners are one process only when all four parts agree."""
+
+    boot: str
+    pidns: int
+    pid: int
+    ticks: int
+    host: str = ""
+
+
+@dataclass(slots=True)
+class ThreadRow:
+    """A thread as its row says: everything that an append is compared with, and its status in plain words."""
+
+    thread: str
+    tno: int = 0  # 0: the store has no such thread yet
+    epoch: int = 0
+    run: bytes | None = None
+    seq: int = 0
+    gen: int = 0
+    last_id: str = ""
+    status: Status = "idle"
+    reason: str = ""
+    owner: Owner | None = None
+    expires: float = 0.0
+    graph: str = ""
+    updated_at: str = ""
+    namespaces: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Opened:
+    """The answer to loads of one thread: its row, one `Saved` (or None) a load, and the newest id a namespace."""
+
+    thread: ThreadRow
+    saved: list[Saved | None]
+    heads: dict[str, str]
+
+
+# -- what a store says and hears ---------------------------------------------------------------------------------------
+
+
+class CheckpointRow(NamedTuple):
+    ns: int
+    id: bytes
+    parent: bytes | None
+    base: bytes | None
+    lineage: bytes
+    step: int
+    source: str
+    run_id: str | None
+    created_at: float  # unix seconds
+    metadata: bytes  # JSON object
+    manifest: bytes
+
+
+class ValueRow(NamedTuple):
+    ns: int
+    channel: int
+    at: int
+    kind: str  # value | delta | cache
+    type: str
+    blob: bytes
+    prev: int | None = None
+    base: int | None = None
+    fold: int | None = None
+    n: int | None = None
+
+
+class WriteRow(NamedTuple):
+    ns: int
+    checkpoint: bytes
+    task: bytes
+    idx: int
+    channel: int
+    type: str
+    blob: bytes
+    path: str
+    name: int
+
+
+@dataclass(slots=True)
+class Claim:
+    """Take the thread: only if (epoch, seq, gen) are as loaded and it is free, or its owner is `dead`."""
+
+    epoch: int
+    gen: int
+    owner: Owner
+    dead: bool = False
+    ttl: float = 30.0
+    graph: str = ""
+
+
+@dataclass(slots=True)
+class Release:
+    """Give the thread back with a status and the reason for it in plain words."""
+
+    status: Status
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Append:
+    """Records of one run, to land in one transaction. `k` is how much it raises seq: at least 1."""
+
+    thread: str
+    tno: int
+    epoch: int
+    run: bytes
+    seq: int
+    k: int
+    mark: bytes
+    last_id: bytes | None = None
+    claim: Claim | None = None
+    release: Release | None = None
+    namespaces: list[tuple[int, str]] = field(default_factory=list)
+    checkpoints: list[CheckpointRow] = field(default_factory=list)
+    values: list[ValueRow] = field(default_factory=list)
+    writes: list[WriteRow] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Receipt:
+    """What became of an append: `landed`, and the thread's row after it (or as it is, when it was refused)."""
+
+    landed: bool
+    thread: ThreadRow
