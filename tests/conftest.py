@@ -1,0 +1,83 @@
+"""`--acceptance`: run only the tests that prove a statement of docs/acceptance.md, and end with one line per statement.
+
+1. An id that the list does not hold fails the test that carries it, in every run.
+2. A statement passes when a test of it passed and none failed; a skipped test proves nothing: it stays `missing`.
+3. Ids travel in `user_properties`, the part of a report that xdist brings from its workers to the controller.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("pregel", deadline=None)  # the wall time of one example says nothing on a loaded machine
+settings.load_profile("pregel")
+
+STATEMENT = re.compile(r"^- \*\*(S\d+-\d+)\*\* ", re.MULTILINE)
+
+
+def statement_ids(root: Path) -> list[str]:
+    """The ids of docs/acceptance.md, each once, in the order of their numbers."""
+    found = set(STATEMENT.findall((root / "docs" / "acceptance.md").read_text(encoding="utf-8")))
+    return sorted(found, key=lambda name: [int(part) for part in name[1:].split("-")])
+
+
+def marked_ids(properties: list[tuple[str, object]]) -> set[str]:
+    """The statements that a test claims to prove."""
+    return {str(name) for key, name in properties if key == "acceptance"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--acceptance", action="store_true", help="run the acceptance tests, report on each statement")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--acceptance"):
+        config.option.markexpr = "acceptance"  # in the place of "not slow": a slow proof counts too
+        if not hasattr(config, "workerinput"):
+            config.pluginmanager.register(AcceptanceReport(statement_ids(config.rootpath)))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    for mark in item.iter_markers("acceptance"):
+        item.user_properties.extend(("acceptance", name) for name in mark.args)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if (marked := marked_ids(item.user_properties)) and (unknown := marked - set(statement_ids(item.config.rootpath))):
+        pytest.fail(f"docs/acceptance.md has no statement {', '.join(sorted(unknown))}.", pytrace=False)
+
+
+class AcceptanceReport:
+    """What the tests of one session say about each statement."""
+
+    def __init__(self, ids: list[str]) -> None:
+        self.ids = ids
+        self.outcomes: dict[str, set[str]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" or report.failed:
+            for name in marked_ids(report.user_properties):
+                self.outcomes.setdefault(name, set()).add(report.outcome)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        yield  # pytest's own summary first: this report is what the session ends with
+        terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+        assert terminal is not None
+        verdicts = {name: self.verdict(name) for name in self.ids}
+        for name, verdict in verdicts.items():
+            terminal.write_line(f"{name} {verdict}")
+        count = Counter(verdicts.values())
+        terminal.write_line(
+            f"{count['pass']} pass, {count['fail']} fail, {count['missing']} missing, of {len(self.ids)}"
+        )
+
+    def verdict(self, name: str) -> str:
+        seen = self.outcomes.get(name, set())
+        return "fail" if "failed" in seen else "pass" if "passed" in seen else "missing"
