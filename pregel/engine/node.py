@@ -1,0 +1,229 @@
+"""What a compiled node is: what it reads, what wakes it, what it calls, and what its output becomes.
+
+1. Reading and waking are separate: `channels` are read, `triggers` wake.
+2. Writers turn the output into channel writes. A writer that calls user code (a branch) sets `asks` and is a flow that
+   yields ``(runnable, argument)``; every other writer is a plain function of the output.
+3. `pure` says that running the node calls no user code at all, so the core may run it by itself (START, mostly).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from pregel.errors import DefinitionError
+from pregel.runnable import Runnable, RunnableSequence, coerce_to_runnable
+from pregel.types import CachePolicy, RetryPolicy, TimeoutPolicy
+
+Writes = list[tuple[str, Any]]
+Ask = tuple[Runnable, Any]
+
+
+class Passthrough:
+    """Stands for "the node's own output" in a ChannelWriteEntry."""
+
+    def __repr__(self) -> str:
+        return "PASSTHROUGH"
+
+
+PASSTHROUGH = Passthrough()
+
+
+class ChannelWriteEntry(NamedTuple):
+    """One write: `value` (default: the node's output), through `mapper`; `skip_none` drops a None."""
+
+    channel: str
+    value: Any = PASSTHROUGH
+    skip_none: bool = False
+    mapper: Callable[[Any], Any] | None = None
+
+
+class Writer(Protocol):
+    """Turns a node's output into channel writes."""
+
+    asks: bool
+
+    def write(self, output: Any, out: Writes) -> None:
+        """Append the writes for this output; for writers that do not ask."""
+
+    def route(self, output: Any, running: Any) -> Generator[Ask, Any, Writes]:
+        """The writes for this output, calling user code by yielding; for writers that ask."""
+        ...
+
+
+class ChannelWrite:
+    """Fixed writes to named channels."""
+
+    asks = False
+
+    def __init__(self, entries: Iterable[ChannelWriteEntry]) -> None:
+        self.entries = tuple(entries)
+        plain = all(e.value is not PASSTHROUGH and e.mapper is None and not e.skip_none for e in self.entries)
+        self._constant = [(e.channel, e.value) for e in self.entries] if plain else None
+
+    def write(self, output: Any, out: Writes) -> None:
+        if self._constant is not None:
+            out.extend(self._constant)
+            return
+        for channel, value, skip_none, mapper in self.entries:
+            value = output if value is PASSTHROUGH else value
+            value = value if mapper is None else mapper(value)
+            if value is not None or not skip_none:
+                out.append((channel, value))
+
+    def route(self, output: Any, running: Any) -> Generator[Ask, Any, Writes]:
+        raise NotImplementedError
+        yield
+
+    def __repr__(self) -> str:
+        return f"ChannelWrite<{','.join(entry.channel for entry in self.entries)}>"
+
+
+class PregelNode:
+    """A node of a compiled graph.
+
+    `channels`: a name (its bare value is the input) or a list (a dict of the available ones is); `mapper` turns that
+    dict into the node's input. `writers` are applied to the output in order.
+    """
+
+    __slots__ = (
+        "bound",
+        "cache_policy",
+        "channels",
+        "is_error_handler",
+        "keys",
+        "managed",
+        "mapper",
+        "metadata",
+        "pure",
+        "retry_policy",
+        "subgraphs",
+        "tags",
+        "timeout",
+        "triggers",
+        "writers",
+    )
+
+    def __init__(
+        self,
+        *,
+        channels: str | Sequence[str],
+        triggers: Sequence[str],
+        bound: Runnable | None = None,
+        mapper: Callable[[Any], Any] | None = None,
+        writers: Sequence[Writer] = (),
+        managed: dict[str, Any] | None = None,
+        retry_policy: Sequence[RetryPolicy] = (),
+        cache_policy: CachePolicy | None = None,
+        timeout: TimeoutPolicy | None = None,
+        tags: Sequence[str] = (),
+        metadata: dict[str, Any] | None = None,
+        subgraphs: Sequence[Any] = (),
+        is_error_handler: bool = False,
+    ) -> None:
+        self.channels: str | list[str] = channels if isinstance(channels, str) else list(channels)
+        self.keys = () if isinstance(channels, str) else tuple(channels)
+        self.triggers = list(triggers)
+        self.bound = bound
+        self.mapper = mapper
+        self.writers = list(writers)
+        self.managed = managed or {}
+        self.retry_policy = tuple(retry_policy)
+        self.cache_policy = cache_policy
+        self.timeout = timeout
+        self.tags = list(tags)
+        self.metadata = metadata or {}
+        self.subgraphs = list(subgraphs)
+        self.is_error_handler = is_error_handler
+        self.pure = bound is None and mapper is None and not any(writer.asks for writer in self.writers)
+
+    def __repr__(self) -> str:
+        return f"PregelNode(channels={self.channels!r}, triggers={self.triggers!r}, bound={self.bound!r})"
+
+
+class NodeBuilder:
+    """Builds a node for a raw `Pregel`, step by step; every method returns the builder."""
+
+    def __init__(self) -> None:
+        self._channels: str | list[str] = []
+        self._triggers: list[str] = []
+        self._tags: list[str] = []
+        self._metadata: dict[str, Any] = {}
+        self._writes: list[ChannelWriteEntry] = []
+        self._bound: Runnable | None = None
+        self._retry: list[RetryPolicy] = []
+        self._cache: CachePolicy | None = None
+        self._timeout: TimeoutPolicy | None = None
+
+    def subscribe_only(self, channel: str) -> NodeBuilder:
+        """Wake on one channel and take its bare value as the input."""
+        if self._channels:
+            raise DefinitionError("Cannot subscribe to single channels when other channels are already subscribed to.")
+        self._channels = channel
+        self._triggers.append(channel)
+        return self
+
+    def subscribe_to(self, *channels: str, read: bool = True) -> NodeBuilder:
+        """Wake on these channels, and read them unless `read` is False."""
+        if isinstance(self._channels, str):
+            raise DefinitionError("Cannot subscribe to channels when subscribed to a single channel.")
+        if read:
+            self._channels.extend(c for c in channels if c not in self._channels)
+        self._triggers.extend(c for c in channels if c not in self._triggers)
+        return self
+
+    def read_from(self, *channels: str) -> NodeBuilder:
+        """Read these channels without waking on them."""
+        if isinstance(self._channels, str):
+            raise DefinitionError("Cannot read additional channels when subscribed to a single channel.")
+        self._channels.extend(c for c in channels if c not in self._channels)
+        return self
+
+    def do(self, node: Any) -> NodeBuilder:
+        """Call this; several calls are chained."""
+        step = coerce_to_runnable(node)
+        self._bound = step if self._bound is None else RunnableSequence(self._bound, step)
+        return self
+
+    def write_to(self, *channels: str | ChannelWriteEntry, **kwargs: Any) -> NodeBuilder:
+        """Write the output to channels; keywords map it (a callable) or write a constant."""
+        self._writes.extend(c if isinstance(c, ChannelWriteEntry) else ChannelWriteEntry(c) for c in channels)
+        for channel, value in kwargs.items():
+            entry = ChannelWriteEntry(channel, mapper=value) if callable(value) else ChannelWriteEntry(channel, value)
+            self._writes.append(entry)
+        return self
+
+    def meta(self, *tags: str, **metadata: Any) -> NodeBuilder:
+        """Tags and metadata of the node."""
+        self._tags.extend(tags)
+        self._metadata.update(metadata)
+        return self
+
+    def add_retry_policies(self, *policies: RetryPolicy) -> NodeBuilder:
+        """Retry by the first policy that matches."""
+        self._retry.extend(policies)
+        return self
+
+    def add_cache_policy(self, policy: CachePolicy) -> NodeBuilder:
+        """Cache results by this policy."""
+        self._cache = policy
+        return self
+
+    def set_timeout(self, timeout: Any) -> NodeBuilder:
+        """Limit each attempt: seconds, timedelta or TimeoutPolicy."""
+        self._timeout = TimeoutPolicy.coerce(timeout)
+        return self
+
+    def build(self) -> PregelNode:
+        """The node."""
+        return PregelNode(
+            channels=self._channels,
+            triggers=self._triggers,
+            bound=self._bound,
+            writers=[ChannelWrite(self._writes)] if self._writes else [],
+            retry_policy=self._retry,
+            cache_policy=self._cache,
+            timeout=self._timeout,
+            tags=self._tags,
+            metadata=self._metadata,
+        )
