@@ -1,0 +1,27 @@
+"""Channels: how the writes of a superstep become the state."""
+
+from pregel.channels.any_value import AnyValue
+from pregel.channels.barrier import NamedBarrierValue, NamedBarrierValueAfterFinish
+from pregel.channels.base import MISSING, BaseChannel, DeltaSnapshot
+from pregel.channels.delta import DeltaChannel
+from pregel.channels.ephemeral import EphemeralValue
+from pregel.channels.last_value import LastValue, LastValueAfterFinish
+from pregel.channels.reducer import BinaryOperatorAggregate
+from pregel.channels.topic import Topic
+from pregel.channels.untracked import UntrackedValue
+
+__all__ = [
+    "MISSING",
+    "AnyValue",
+    "BaseChannel",
+    "BinaryOperatorAggregate",
+    "DeltaChannel",
+    "DeltaSnapshot",
+    "EphemeralValue",
+    "LastValue",
+    "LastValueAfterFinish",
+    "NamedBarrierValue",
+    "NamedBarrierValueAfterFinish",
+    "Topic",
+    "UntrackedValue",
+]

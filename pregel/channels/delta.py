@@ -1,0 +1,136 @@
+"""A channel for long logs: it folds the batch of a superstep at once, and its whole value is stored only seldom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Generic, Self
+
+from pregel.channels.base import MISSING, BaseChannel, DeltaSnapshot, Missing, Value, copy_container
+from pregel.channels.overwrite import overwrite_in, overwrite_of
+from pregel.channels.reducer import Start, same_reducer, start_of
+from pregel.errors import DefinitionError
+
+PendingWrite = tuple[str, str, Any]
+
+
+class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
+    """``reducer(value, writes)``, called once per superstep with all its writes in task order.
+
+    The reducer must be deterministic and give the same for one batch as for its parts in turn. The value starts from
+    ``default_factory()``, else from ``typ()``, else from ``[]``. `snapshot_frequency` is the number of updates after
+    which the whole value is stored; None leaves that to the journal. `name` is stored with the deltas, so that a
+    reducer that was moved or renamed still counts as the same; it defaults to ``module:qualname``.
+    """
+
+    __slots__ = ("default_factory", "name", "reducer", "snapshot_frequency", "start", "value")
+    expires: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        reducer: Callable[[Value, Sequence[Any]], Value],
+        typ: Any = None,
+        *,
+        snapshot_frequency: int | None = None,
+        name: str | None = None,
+        default_factory: Start[Value] | None = None,
+    ) -> None:
+        if snapshot_frequency is not None and snapshot_frequency <= 0:
+            raise DefinitionError(f"snapshot_frequency must be a positive int, got {snapshot_frequency}.")
+        super().__init__(list if typ is None else typ)
+        self.reducer = reducer
+        self.snapshot_frequency = snapshot_frequency
+        self.name = name
+        self.default_factory = default_factory
+        self.start = self._start(default_factory)
+        self.value: Value = copy_container(self.start())
+
+    def _start(self, default_factory: Start[Value] | None) -> Start[Value]:
+        start = default_factory or start_of(self.typ)
+        if start is None:
+            raise DefinitionError(
+                f"A DeltaChannel needs a value to start from, and {self.typ!r} cannot be called without arguments.",
+                fix="Give default_factory=, or a type like list.",
+            )
+        return start
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, DeltaChannel)
+            and type(other) is type(self)
+            and (other.snapshot_frequency, other.name) == (self.snapshot_frequency, self.name)
+            and same_reducer(self.reducer, other.reducer)
+        )
+
+    @property
+    def fold(self) -> str:
+        """The name under which the reducer's deltas are stored."""
+        if self.name is not None:
+            return self.name
+        reducer = self.reducer if hasattr(self.reducer, "__qualname__") else type(self.reducer)
+        return f"{reducer.__module__}:{reducer.__qualname__}"
+
+    def for_type(self, typ: Any, default_factory: Start[Value] | None = None) -> Self:
+        """A fresh channel with these settings for a key annotated with `typ`, and that key's default if it has one."""
+        new = self.copy()
+        new.typ = typ
+        new.default_factory = default_factory or self.default_factory
+        new.start = new._start(new.default_factory)
+        new.value = copy_container(new.start())
+        return new
+
+    def update(self, values: Sequence[Any]) -> bool:
+        if not values:
+            return False
+        whole = overwrite_in(values, self.key)
+        self.value = self._folded(self.value, values) if whole is MISSING else self._base(whole)
+        return True
+
+    def replay_writes(self, writes: Sequence[PendingWrite]) -> None:
+        """Fold stored writes (task id, channel, value), oldest first, in one batch; the last overwrite resets."""
+        value, batch = self.value, []
+        for _, _, write in writes:
+            if (whole := overwrite_of(write)) is MISSING:
+                batch.append(write)
+            else:
+                value, batch = self._base(whole), []
+        self.value = self._folded(value, batch) if batch else value
+
+    def _folded(self, value: Value, writes: Sequence[Any]) -> Value:
+        """What the reducer makes of it; it may change both arguments in place."""
+        batch = list(writes)
+        value = self.reducer(copy_container(value), batch)
+        return copy_container(value) if any(value is write for write in writes) else value
+
+    def _base(self, value: Value | None) -> Value:
+        return copy_container(self.start() if value is None else value)
+
+    def get(self) -> Value:
+        return self.value
+
+    def is_available(self) -> bool:
+        return True
+
+    def checkpoint(self) -> Missing:
+        """MISSING: what is stored of this channel is its writes and, now and then, a `snapshot`."""
+        return MISSING
+
+    def snapshot(self) -> Value | DeltaSnapshot[Value]:
+        """The whole value, for a store that keeps no deltas; `from_checkpoint` takes it back."""
+        if self.value is None or isinstance(self.value, DeltaSnapshot):
+            return DeltaSnapshot(self.value)  # bare, it would be read as something else
+        return self.value
+
+    def from_checkpoint(self, checkpoint: Value | DeltaSnapshot[Value] | Missing | None) -> Self:
+        """A new channel with that state: a snapshot or a plain value; MISSING and None give a fresh one."""
+        new = self.copy()
+        if checkpoint is MISSING or checkpoint is None:
+            new.value = copy_container(self.start())
+        else:
+            new.value = copy_container(checkpoint.value if isinstance(checkpoint, DeltaSnapshot) else checkpoint)
+        return new
+
+    def copy(self) -> Self:
+        new = self._blank()
+        new.reducer, new.snapshot_frequency, new.name = self.reducer, self.snapshot_frequency, self.name
+        new.default_factory, new.start, new.value = self.default_factory, self.start, self.value
+        return new

@@ -1,0 +1,160 @@
+"""A channel that folds every write into its value with a reducer: lists that grow, counters, merged dicts.
+
+1. A write, an overwrite and a stored value are copied one level when they come in, and a reducer gets a private copy
+   of the value as its left argument. So a reducer may change it in place: nobody else ever sees that.
+2. The plain operators on plain containers never change their arguments. They get no copies, and a superstep with many
+   writes extends one result instead of building a longer one for each write.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import operator as op
+from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType
+from typing import Annotated, Any, ClassVar, Generic, NotRequired, Required, Self, get_args, get_origin
+
+from typing_extensions import ReadOnly
+
+from pregel.channels.base import MISSING, BaseChannel, DeltaSnapshot, Missing, Value, copy_container
+from pregel.channels.overwrite import CARRIERS, overwrite_in
+
+Start = Callable[[], Value]
+
+_PURE = frozenset({op.add, op.concat, op.mul, op.sub, op.and_, op.or_, op.xor})
+_EXTEND: dict[tuple[object, type], Callable[[Any, Any], object]] = {
+    (op.add, list): list.extend,
+    (op.concat, list): list.extend,
+    (op.or_, dict): dict.update,
+    (op.or_, set): set.update,
+}
+
+
+class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
+    """Every write folded into the value, ``operator(value, write)``, in task order.
+
+    It starts from ``default_factory()``, else from ``typ()`` (abstract collections: list, set or dict). When the type
+    has no empty value it starts empty, and the first write becomes the value.
+    """
+
+    __slots__ = ("operator", "pure", "start", "value")
+    expires: ClassVar[bool] = False
+
+    def __init__(
+        self, typ: Any, operator: Callable[[Value, Value], Value], *, default_factory: Start[Value] | None = None
+    ) -> None:
+        super().__init__(typ)
+        self.operator = operator
+        self.pure = isinstance(operator, BuiltinFunctionType) and operator in _PURE
+        self.start = default_factory or start_of(typ)
+        self.value: Value | Missing = started(self.start)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, BinaryOperatorAggregate)
+            and type(other) is type(self)
+            and same_reducer(self.operator, other.operator)
+        )
+
+    def update(self, values: Sequence[Value]) -> bool:
+        if not values:
+            return False
+        value = self.value
+        if len(values) == 1 and self.pure and value is not MISSING and not isinstance(values[0], CARRIERS):
+            self.value = self.operator(value, values[0])
+        elif (whole := overwrite_in(values, self.key)) is not MISSING:
+            self.value = copy_container(whole)
+        elif value is MISSING:
+            self.value = self._folded(values[0], values[1:])
+        else:
+            self.value = self._folded(value, values)
+        return True
+
+    def _folded(self, value: Value, writes: Sequence[Value]) -> Value:
+        if self.pure and writes:
+            return fold_plain(self.operator, value, writes)
+        value = copy_container(value)
+        for write in writes:
+            value = self.operator(value, write)
+            if value is write:  # the writer's own object: the next call must not change it
+                value = copy_container(value)
+        return value
+
+    def get(self) -> Value:
+        if self.value is MISSING:
+            raise self._empty()
+        return self.value
+
+    def is_available(self) -> bool:
+        return self.value is not MISSING
+
+    def checkpoint(self) -> Value | Missing:
+        return self.value
+
+    def from_checkpoint(self, checkpoint: Value | DeltaSnapshot[Value] | Missing) -> Self:
+        """A new channel with that state; a DeltaSnapshot is from when the key was a DeltaChannel."""
+        new = self.copy()
+        if checkpoint is MISSING:
+            new.value = started(self.start)
+        else:
+            new.value = copy_container(checkpoint.value if isinstance(checkpoint, DeltaSnapshot) else checkpoint)
+        return new
+
+    def copy(self) -> Self:
+        new = self._blank()
+        new.operator, new.pure, new.start, new.value = self.operator, self.pure, self.start, self.value
+        return new
+
+
+def fold_plain(operator: Callable[[Value, Value], Value], value: Value, writes: Sequence[Value]) -> Value:
+    """``operator`` folded over the writes, for operators that change no argument.
+
+    Plain lists, dicts and sets take time linear in their items: after the first call the value is a new object that
+    nobody else has seen, so it may grow in place.
+    """
+    kind = type(value)
+    extend = _EXTEND.get((operator, kind)) if type(writes[0]) is kind else None
+    value = operator(value, writes[0])
+    for write in writes[1:]:
+        if extend is not None and type(write) is kind:
+            extend(value, write)
+        else:
+            value = operator(value, write)
+            extend = None
+    return value
+
+
+def same_reducer(left: object, right: object) -> bool:
+    """Whether two reducers count as one: the same function, or one of them is a lambda, which cannot be told apart."""
+    return left is right or left == right or "<lambda>" in (_name(left), _name(right))
+
+
+def _name(reducer: object) -> object:
+    return getattr(reducer, "__name__", None)
+
+
+_CONCRETE: dict[Any, type] = {
+    collections.abc.Sequence: list,
+    collections.abc.MutableSequence: list,
+    collections.abc.Set: set,
+    collections.abc.MutableSet: set,
+    collections.abc.Mapping: dict,
+    collections.abc.MutableMapping: dict,
+}
+
+
+def start_of(typ: Any) -> Start[Any] | None:
+    """What makes the empty value of a type; None when the type has none."""
+    while (origin := get_origin(typ)) in (Annotated, Required, NotRequired, ReadOnly):
+        typ = get_args(typ)[0]
+    maker = _CONCRETE.get(origin or typ, typ)
+    try:
+        maker()
+    except Exception:  # whatever a type raises, it cannot be built from nothing
+        return None
+    return maker  # type: ignore[no-any-return]
+
+
+def started(start: Start[Value] | None) -> Value | Missing:
+    """A first value of its own for one channel; a factory may return the same list each time."""
+    return MISSING if start is None else copy_container(start())
