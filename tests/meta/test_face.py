@@ -1,0 +1,34 @@
+"""Importing the package is cheap: nothing optional is loaded, and the event loop only when something needs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pregel
+
+OPTIONAL = (
+    "aiosqlite",
+    "anthropic",
+    "cryptography",
+    "langchain_core",
+    "numpy",
+    "openai",
+    "psycopg",
+    "pydantic",
+    "rich",
+)
+
+
+@pytest.mark.parametrize("statement", ["import pregel", "from pregel import StateGraph, Command, interrupt"])
+def test_the_face_loads_no_optional_package(statement: str) -> None:
+    code = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    parent = str(Path(pregel.__file__).parents[1])
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=parent, capture_output=True, text=True, check=True)
+
+    assert [] == sorted(set(OPTIONAL) & set(json.loads(done.stdout)))
