@@ -1,0 +1,68 @@
+"""Hundreds of random programs show the same here and on the reference.
+
+The draw is the same in every run; ``PREGEL_DIFFERENTIAL=3000 pytest tests/differential`` draws that many new ones
+per test.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.differential.compare import disagreement, other_ways
+from tests.differential.draw import asking, failing, graphs, threads
+from tests.differential.program import Program
+from tests.differential.side import side
+
+pytest.importorskip("langgraph.graph", reason="the reference is not installed: pip install 'pregel[compare]'")
+pytestmark = [pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]  # what warns is not compared
+
+REFERENCE, OURS = side("langgraph"), side("pregel")
+DEEP = int(os.environ.get("PREGEL_DIFFERENTIAL", "0"))
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def examples(count: int) -> Callable[[Test], Test]:
+    """Draw that many programs, or as many new ones as the environment asks for."""
+    return settings(
+        max_examples=DEEP or count,
+        derandomize=not DEEP,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+
+
+@examples(150)
+@given(graphs())
+def test_a_graph_shows_the_same(program: Program) -> None:
+    assert "" == disagreement(program, REFERENCE, OURS)
+
+
+@examples(100)
+@given(threads())
+def test_several_calls_on_a_thread_show_the_same(program: Program) -> None:
+    assert "" == disagreement(program, REFERENCE, OURS)
+
+
+@examples(70)
+@given(failing())
+def test_a_node_that_fails_and_is_mended_shows_the_same(program: Program) -> None:
+    assert "" == disagreement(program, REFERENCE, OURS)
+
+
+@examples(70)
+@given(asking())
+def test_questions_and_answers_show_the_same(program: Program) -> None:
+    assert "" == disagreement(program, REFERENCE, OURS)
+
+
+@examples(60)
+@given(graphs())
+def test_awaiting_and_without_a_saver_a_graph_shows_the_same(program: Program) -> None:
+    assert "" == other_ways(program, REFERENCE, OURS)
