@@ -77,7 +77,8 @@ def build(program: Program, side: Side, world: World, saver: Any = None) -> Any:
         graph.add_edge(list(starts), end)
     if program.entry is not None:
         branch(graph, START, program.entry, 0, side)
-    return graph.compile(saver, interrupt_before=list(program.before), interrupt_after=list(program.after))
+    before, after = ("*" if stops == ("*",) else list(stops) for stops in (program.before, program.after))
+    return graph.compile(saver, interrupt_before=before, interrupt_after=after)
 
 
 def branch(graph: Any, source: str, route: Route, number: int, side: Side) -> None:

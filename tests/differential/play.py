@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.differential.build import World, build
-from tests.differential.program import Answer, Go, Mend, Op, Program, Run, Steer, Update
+from tests.differential.program import Answer, Bulk, Go, Mend, Op, Program, Run, Steer, Update
 from tests.differential.side import Side
 
 MODES = ["updates", "values"]
@@ -121,8 +121,11 @@ def start(
 ) -> Iterable[tuple[str, Any]]:
     """The chunks of a call; an update has none."""
     if isinstance(op, Update):
-        values = None if op.text is None else {"log": [op.text]}
-        graph.update_state(addressed(graph, config, op.back), values, as_node=op.node)
+        graph.update_state(addressed(graph, config, op.back), logged(op.text), as_node=op.node)
+        return ()
+    if isinstance(op, Bulk):
+        steps = [[side.StateUpdate(logged(text), node) for text, node in step] for step in op.steps]
+        graph.bulk_update_state(config, steps)
         return ()
     if isinstance(op, Run | Go):
         config = addressed(graph, config, op.back)
@@ -132,6 +135,11 @@ def start(
     if awaiting:
         return awaited(graph.astream(given(op, graph, config, side), config, **options))
     return graph.stream(given(op, graph, config, side), config, **options)  # type: ignore[no-any-return]
+
+
+def logged(text: str | None) -> dict[str, list[str]] | None:
+    """One entry of the log as an update; None as none."""
+    return None if text is None else {"log": [text]}
 
 
 def awaited(stream: Any) -> Iterable[tuple[str, Any]]:

@@ -81,6 +81,13 @@ class Update(Compact):
 
 
 @dataclass(frozen=True, repr=False)
+class Bulk(Compact):
+    """`bulk_update_state`: supersteps of (log entry, node)."""
+
+    steps: tuple[tuple[tuple[str | None, str], ...], ...]
+
+
+@dataclass(frozen=True, repr=False)
 class Answer(Compact):
     """Answer pending questions: "all" by id, the "first" by id, or one with a "plain" value."""
 
@@ -100,7 +107,7 @@ class Mend(Compact):
     """From here on the failing node works."""
 
 
-Op = Run | Go | Update | Answer | Steer | Mend
+Op = Run | Go | Update | Bulk | Answer | Steer | Mend
 
 
 @dataclass(frozen=True, repr=False)
