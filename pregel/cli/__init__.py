@@ -1,0 +1,138 @@
+"""The `pregel` command: runs graphs on threads that last, shows what they recorded, and plays the demos.
+
+Exit codes: 0 the run ended, 1 it failed, 2 the call was wrong and nothing ran, 3 the run waits for an answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from pregel.cli.screen import Screen, open_screen
+from pregel.cli.usage import CallError
+
+__all__ = ["main"]
+
+Command = Callable[[argparse.Namespace, Screen], int]
+AS_WRITTEN = argparse.RawDescriptionHelpFormatter
+EXIT_CODES = """exit codes:
+  0  the run ended, or the question was answered
+  1  the run failed; what it recorded before is kept
+  2  the call is wrong: nothing ran and nothing was written
+  3  the run is paused: it waits for `pregel resume`
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Does what the arguments say (default: those of the process) and returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a value that the terminal cannot show is no failure
+    try:
+        options = _parser().parse_args(argv)
+    except SystemExit as stop:  # argparse has said what is wrong, or has shown its help
+        return int(stop.code or 0)
+    screen = open_screen()
+    try:
+        return _command(options.command)(options, screen)
+    except CallError as error:
+        screen.problem(str(error))
+        return 2
+    except KeyboardInterrupt:
+        screen.problem("Stopped by Ctrl-C. What was recorded is kept: `pregel resume` goes on from there.")
+        return 130
+    except BrokenPipeError:  # the reader of our output, `head` perhaps, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _command(path: str) -> Command:
+    module, _, name = path.partition(":")
+    command: Command = getattr(import_module(module), name)  # on use: `pregel --help` loads no engine
+    return command
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pregel",
+        description="Run graphs on threads that survive their process, and look at what they recorded.",
+        epilog=EXIT_CODES,
+        formatter_class=AS_WRITTEN,
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_run(commands)
+    _add_resume(commands)
+    _add_reads(commands)
+    _add_demo(commands)
+    return parser
+
+
+def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    run = commands.add_parser(
+        "run", help="run a graph on a thread, with an input", epilog=EXIT_CODES, formatter_class=AS_WRITTEN
+    )
+    _graph(run)
+    run.add_argument("--input", required=True, metavar="JSON", help="the input: JSON text, @FILE, or - for stdin")
+    _thread(run)
+    run.set_defaults(command="pregel.cli.runs:run")
+
+
+def _add_resume(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    resume = commands.add_parser(
+        "resume", help="go on with a thread, or answer it", epilog=EXIT_CODES, formatter_class=AS_WRITTEN
+    )
+    _graph(resume)
+    resume.add_argument(
+        "--answer",
+        metavar="JSON",
+        help="the answer to the pending question, or {question id: answer, ...}; JSON text, @FILE, or - for stdin",
+    )
+    _thread(resume)
+    resume.set_defaults(command="pregel.cli.runs:resume")
+
+
+def _add_reads(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    threads = commands.add_parser("threads", help="list the threads of a database")
+    _database(threads)
+    threads.set_defaults(command="pregel.cli.threads:threads")
+    history = commands.add_parser("history", help="list the checkpoints of a thread, newest first")
+    history.add_argument("--limit", type=int, metavar="N", help="the newest N only")
+    show = commands.add_parser("show", help="show what a thread holds, and what it waits for")
+    show.add_argument("--checkpoint", metavar="ID", help="an earlier checkpoint in place of the newest")
+    for name, reader in (("history", history), ("show", show)):
+        _thread(reader)
+        help_text = "the graph of the thread: adds what runs next, and reads its own types"
+        reader.add_argument("--graph", metavar="MODULE:GRAPH", help=help_text)
+        reader.set_defaults(command=f"pregel.cli.history:{name}")
+
+
+def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    demo = commands.add_parser(
+        "demo",
+        help="see a run killed and continued",
+        description="Books a trip in a process that is killed with SIGKILL, and lets the next process go on. "
+        "`pregel demo review FILE FILE` reviews two Python files of yours the same way.",
+    )
+    demo.add_argument("--keep", action="store_true", help="keep the database and say where it is")
+    demo.set_defaults(command="pregel.cli.demo.trip_story:tell")
+    review = demo.add_subparsers(metavar="review FILE FILE").add_parser("review", help="review two Python files")
+    review.add_argument("files", nargs=2, metavar="FILE")
+    review.add_argument("--keep", action="store_true", default=argparse.SUPPRESS, help="keep the database")
+    review.set_defaults(command="pregel.cli.demo.review_story:tell")
+
+
+def _graph(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("graph", metavar="MODULE:GRAPH", help="a graph, compiled or not, e.g. shop.refunds:graph")
+
+
+def _thread(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--thread", required=True, metavar="ID", help="the thread")
+    _database(parser)
+
+
+def _database(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--db", default="pregel.db", metavar="FILE", help="the SQLite file (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print JSON, for scripts")

@@ -1,0 +1,1 @@
+"""How the reviewer of the demo understands Python source: scopes, names and the patterns it looks for."""

@@ -1,0 +1,106 @@
+"""`pregel run` and `pregel resume`: one run of a graph on a thread, and how it came out."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import traceback
+from collections.abc import Mapping
+
+from pregel.cli.screen import Screen
+from pregel.cli.target import Graph, open_graph
+from pregel.cli.usage import CallError, existing_database, read_json, writable_database
+from pregel.cli.values import as_json, as_lines
+from pregel.config import RunnableConfig
+from pregel.errors import EmptyInputError, PregelError, UnknownInterruptError
+from pregel.types import Command, StateSnapshot
+
+DONE, FAILED, PAUSED = 0, 1, 3
+QUESTIONS = "__interrupt__"
+
+
+def run(options: argparse.Namespace, screen: Screen) -> int:
+    """Gives a thread an input and runs it until it ends, fails or asks."""
+    given = read_json(options.input, "--input")
+    with open_graph(options.graph, writable_database(options.db)) as graph:
+        return _go(graph, given, options, screen)
+
+
+def resume(options: argparse.Namespace, screen: Screen) -> int:
+    """Goes on with a thread where it stands: after a crash, a failure, or with the answer to its question."""
+    answer = None if options.answer is None else read_json(options.answer, "--answer")
+    with open_graph(options.graph, existing_database(options.db)) as graph:
+        state = graph.get_state(thread_config(options.thread))
+        if state.created_at is None:
+            raise CallError(f"There is no thread {options.thread!r} in {options.db}.", "`pregel threads` lists them.")
+        if options.answer is None:
+            return _go(graph, None, options, screen)
+        if not state.interrupts:
+            raise CallError(f"Thread {options.thread!r} waits for no answer.", "Leave --answer out to go on with it.")
+        return _go(graph, Command(resume=answer), options, screen)
+
+
+def thread_config(thread: str, checkpoint: str | None = None) -> RunnableConfig:
+    """The config that addresses a thread, or one checkpoint of it."""
+    address = {"thread_id": thread, "checkpoint_ns": ""}
+    return {"configurable": address if checkpoint is None else {**address, "checkpoint_id": checkpoint}}
+
+
+def _go(graph: Graph, given: object, options: argparse.Namespace, screen: Screen) -> int:
+    config = thread_config(options.thread)
+    try:
+        values = graph.invoke(given, config)
+    except (EmptyInputError, UnknownInterruptError) as error:
+        raise CallError(str(error)) from error
+    except Exception as error:
+        _tell_failure(error, options, screen)
+        return FAILED
+    state = graph.get_state(config)
+    if isinstance(values, Mapping):
+        values = {key: value for key, value in values.items() if key != QUESTIONS}
+    _tell_outcome(values, state, options, screen)
+    return PAUSED if state.next else DONE
+
+
+def _tell_outcome(values: object, state: StateSnapshot, options: argparse.Namespace, screen: Screen) -> None:
+    if options.json:
+        questions = [{"id": one.id, "value": one.value} for one in state.interrupts]
+        status = "paused" if state.next else "done"
+        told = {"thread": options.thread, "status": status, "values": values, "next": state.next}
+        screen.say(as_json({**told, "interrupts": questions}))
+        return
+    for line in as_lines(values):
+        screen.say(line)
+    if state.next:
+        _tell_pause(state, options, screen)
+
+
+def _tell_pause(state: StateSnapshot, options: argparse.Namespace, screen: Screen) -> None:
+    screen.say()
+    command = ["pregel", "resume", options.graph, "--thread", options.thread]
+    if options.db != "pregel.db":
+        command += ["--db", options.db]
+    if state.interrupts:
+        screen.say("It waits for an answer:")
+        for question in state.interrupts:
+            screen.say(f"  {question.id}")
+            for line in as_lines(question.value):
+                screen.say(f"    {line}")
+        command += ["--answer", "JSON"]
+    else:
+        screen.say(f"It is paused before {', '.join(state.next)}.")
+    screen.say(f"Go on with: {shlex.join(command)}")
+
+
+def _tell_failure(error: Exception, options: argparse.Namespace, screen: Screen) -> None:
+    """An error of ours in its own words; one of the user's with the traceback that leads to it."""
+    ours = isinstance(error, PregelError)
+    text = "\n".join([str(error), *getattr(error, "__notes__", ())]) if ours else _traceback(error)
+    screen.problem(f"The run failed: {type(error).__name__}: {text}" if ours else f"The run failed.\n{text}")
+    if options.json:
+        told = {"type": type(error).__name__, "message": str(error)}
+        screen.say(as_json({"thread": options.thread, "status": "failed", "error": told}))
+
+
+def _traceback(error: Exception) -> str:
+    return "".join(traceback.format_exception(error)).rstrip()

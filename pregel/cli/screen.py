@@ -1,0 +1,47 @@
+"""Where the command writes: plain text everywhere, colours and boxes on a terminal where `rich` is installed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Protocol
+
+
+class Screen(Protocol):
+    """What a command may write. `problem` goes to stderr, the rest to stdout."""
+
+    def say(self, text: str = "") -> None: ...
+
+    def heading(self, text: str) -> None: ...
+
+    def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None: ...
+
+    def problem(self, text: str) -> None: ...
+
+
+class PlainScreen:
+    """Text without any control character: for pipes, files and terminals without `rich`."""
+
+    def say(self, text: str = "") -> None:
+        print(text, flush=True)
+
+    def heading(self, text: str) -> None:
+        self.say(f"\n{text}")
+
+    def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
+        for row in (headers, *rows):
+            self.say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+    def problem(self, text: str) -> None:
+        print(f"pregel: {text}", file=sys.stderr, flush=True)
+
+
+def open_screen() -> Screen:
+    """The best screen for where stdout goes."""
+    if sys.stdout.isatty() and find_spec("rich") is not None:
+        from pregel.cli.rich_screen import RichScreen
+
+        return RichScreen()
+    return PlainScreen()
