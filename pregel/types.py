@@ -18,7 +18,7 @@ All = Literal["*"]
 StreamMode = Literal["values", "updates", "messages", "custom", "checkpoints", "tasks", "debug", "tools"]
 Durability = Literal["sync", "async", "exit"]
 StreamWriter = Callable[[Any], None]
-Checkpointer: TypeAlias = "BaseCheckpointSaver | bool | None"
+Checkpointer: TypeAlias = "BaseCheckpointSaver[Any] | bool | None"
 STREAM_MODES = ("values", "updates", "messages", "custom", "checkpoints", "tasks", "debug", "tools")
 DURABILITIES = ("sync", "async", "exit")
 N = TypeVar("N", bound=Hashable)

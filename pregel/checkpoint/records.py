@@ -54,6 +54,8 @@ class TaskWrites:
     name: str
     path: str
     writes: Sequence[tuple[str, Any]]
+    first: int = 0  # position of the first write, when the task has stored some before
+    child: str | None = None  # shown only: these writes are in that checkpoint already
 
 
 @dataclass(slots=True)
@@ -65,6 +67,7 @@ class Save:
       "all channels up to counter c".
     - `updated`: None when it is not known which channels woke the next step.
     - `applied`: path texts of the tasks that this checkpoint applied.
+    - `metadata`: all but source and step, which have fields of their own.
     """
 
     ns: str
@@ -89,11 +92,16 @@ class Write(NamedTuple):
     value: Any
     path: str
     name: str
+    child: str | None = None
 
 
 @dataclass(slots=True)
 class Saved:
-    """A checkpoint as loaded. `writes` are in task-path order; `versions` are the texts of the saver contract."""
+    """A checkpoint as loaded. `writes` are in task-path order; `metadata` is whole, with source and step.
+
+    A version of the saver contract is made of `counters` and `ats`. `foreign` holds what a first-tier `put` was given
+    beyond that, word for word.
+    """
 
     ns: str
     id: str
@@ -110,6 +118,7 @@ class Saved:
     updated: list[str] | None
     applied: list[str]
     writes: list[Write]
+    foreign: dict[str, Any] | None = None
     manifest: Any = None  # what the ledger needs to go on from here; opaque to the engine
 
 
@@ -138,14 +147,18 @@ class ThreadRow:
     reason: str = ""
     owner: Owner | None = None
     expires: float = 0.0
+    lapsed: bool = False  # the lease has run out, by the store's clock
+    asked: str = ""
+    inbox: int = 0
     graph: str = ""
-    updated_at: str = ""
-    namespaces: dict[str, int] = field(default_factory=dict)
+    updated_at: float = 0.0  # unix seconds
+    namespaces: dict[str, int] = field(default_factory=dict)  # those that were asked for
+    next_ns: int = 0  # greater than the number of every namespace
 
 
 @dataclass(slots=True)
 class Opened:
-    """The answer to loads of one thread: its row, one `Saved` (or None) a load, and the newest id a namespace."""
+    """The answer to loads of a thread: its row, one `Saved` or None a load, the newest id of each loaded namespace."""
 
     thread: ThreadRow
     saved: list[Saved | None]
@@ -192,6 +205,7 @@ class WriteRow(NamedTuple):
     blob: bytes
     path: str
     name: int
+    child: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -216,7 +230,11 @@ class Release:
 
 @dataclass(slots=True)
 class Append:
-    """Records of one run, to land in one transaction. `k` is how much it raises seq: at least 1."""
+    """Records of one run, to land in one transaction. `k` is how much it raises seq: at least 1.
+
+    With a `claim` the guard is (claim.epoch, seq, claim.gen); `epoch` is not looked at, the receipt tells the new one.
+    With tno 0 the thread is created, if it still does not exist; it must carry a claim.
+    """
 
     thread: str
     tno: int

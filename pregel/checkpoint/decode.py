@@ -1,0 +1,143 @@
+"""Rows as a `Saved`: what a reading flow asks for, step by step, and the values at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgpack  # type: ignore[import-untyped]
+
+from pregel.checkpoint.keys import Names, id_text
+from pregel.checkpoint.ledger import metadata_of
+from pregel.checkpoint.manifest import Read
+from pregel.checkpoint.records import CheckpointRow, Saved, Write, WriteRow
+from pregel.checkpoint.serde.base import SerializerProtocol
+from pregel.errors import JournalDamaged
+
+Address = tuple[int, int]  # channel, at
+Base = tuple[bytes, bytes]  # id and manifest of the whole one
+
+
+class UnknownNameError(LookupError):
+    """A row uses a name that another process interned: read the names again."""
+
+
+class Decoder:
+    """Reads the rows of a store."""
+
+    __slots__ = ("_loads", "names")
+
+    def __init__(self, serde: SerializerProtocol, names: Names) -> None:
+        self._loads = serde.loads_typed
+        self.names = names
+
+    def manifest(self, row: CheckpointRow, base: Base | None) -> Read:
+        """The manifest of a checkpoint, over its base."""
+        if row.base is not None and base is None:
+            raise JournalDamaged(f"Checkpoint {id_text(row.id)} needs {id_text(row.base)}, which is gone.")
+        return Read(row.id, row.manifest, base)
+
+    @staticmethod
+    def addresses(read: Read) -> list[Address]:
+        """Where the values are that have a row of their own."""
+        found: list[Address] = []
+        for piece in read.manifest.channels.values():
+            if len(piece) == 3:
+                found.append((piece[0], piece[2]))
+        return found
+
+    def saved(
+        self,
+        ns: str,
+        row: CheckpointRow,
+        read: Read,
+        values: Mapping[Address, tuple[str, bytes]],
+        writes: Iterable[WriteRow],
+    ) -> Saved:
+        """The checkpoint. UnknownNameError when a name must be fetched first."""
+        metadata = metadata_of(row.metadata)
+        if read.foreign is None:
+            metadata = {"source": row.source, "step": row.step, "parents": {}, **metadata}
+        saved = Saved(
+            ns,
+            id_text(row.id),
+            None if row.parent is None else id_text(row.parent),
+            row.step,
+            row.source,  # type: ignore[arg-type]
+            metadata,
+            iso(row.created_at),
+            row.lineage,
+            {},
+            {},
+            {},
+            {},
+            None,
+            list(read.applied),
+            [],
+            None,
+            read.manifest,
+        )
+        try:
+            self._fill(saved, read, values)
+            saved.writes = self._writes(writes)
+        except KeyError as error:
+            raise UnknownNameError(*error.args) from None
+        if read.foreign is not None:
+            kind, blob = msgpack.unpackb(read.foreign)
+            saved.foreign = self._loads((kind, blob))
+        return saved
+
+    def _fill(self, saved: Saved, read: Read, values: Mapping[Address, tuple[str, bytes]]) -> None:
+        texts, loads = self.names.texts, self._loads
+        for piece in read.manifest.channels.values():
+            channel = texts[piece[0]]
+            saved.counters[channel] = piece[1]
+            saved.ats[channel] = piece[2]
+            match len(piece):
+                case 3:
+                    found = values.get((piece[0], piece[2]))
+                    if found is None:
+                        raise JournalDamaged(
+                            f"The value of {channel!r} at {piece[2]} is gone (checkpoint {saved.id}).", channel=channel
+                        )
+                    saved.values[channel] = loads(found)
+                case 4:
+                    if piece[3] is not None:
+                        saved.values[channel] = loads(("msgpack", piece[3])) if piece[3] else None
+                case _:
+                    saved.values[channel] = loads((piece[4], piece[3]))
+        for key, seen in read.manifest.seen.values():
+            saved.seen[texts[key]] = (
+                {"": seen} if seen.__class__ is int else {texts[c]: counter for c, counter in seen.items()}
+            )
+        if read.updated is not None:
+            saved.updated = [texts[key] for key in read.updated]
+
+    def _writes(self, rows: Iterable[WriteRow]) -> list[Write]:
+        texts, loads = self.names.texts, self._loads
+        writes = [
+            Write(
+                id_text(row.task),
+                row.idx,
+                texts[row.channel],
+                loads((row.type, row.blob)),
+                row.path,
+                texts[row.name],
+                None if row.child is None else id_text(row.child),
+            )
+            for row in rows
+        ]
+        if len(writes) > 1:
+            writes.sort(key=lambda write: (write.path, write.task, write.idx))
+        return writes
+
+
+def iso(seconds: float) -> str:
+    """Unix seconds as ISO 8601 in UTC, with microseconds."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
+
+
+def filters(metadata: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
+    """Whether every wanted key is equal; None also matches a key that is not there."""
+    return not wanted or all(metadata.get(key) == value for key, value in wanted.items())

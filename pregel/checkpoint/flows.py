@@ -1,0 +1,217 @@
+"""Every reading verb of a journal, written once as flows of named statements; a saver performs the statements.
+
+1. `Sql` names a statement and gives its arguments; the reply is all its rows, in the field order of the row classes.
+   No flow leaves a cursor open.
+2. A reading flow runs in one snapshot, a writing flow in one transaction with the write lock held from its start. The
+   saver's `read` and `write` see to that.
+3. `Atomic` is a whole append: the guarded head, and what follows when it hit a row. It is one request, so that a
+   saver can send it later, in one round trip, or together with those of other runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from pregel.checkpoint.decode import Decoder, UnknownNameError, filters
+from pregel.checkpoint.keys import Names, id_bytes, id_text
+from pregel.checkpoint.ledger import metadata_of
+from pregel.checkpoint.records import CheckpointRow, Load, Opened, Owner, Page, Saved, ThreadRow, WriteRow
+from pregel.flow import Flow
+
+Row = tuple[Any, ...]
+PAGE = 64  # checkpoints that are fetched at a time where a filter decides which are kept
+
+
+@dataclass(slots=True)
+class Sql:
+    """One statement; the reply is its rows."""
+
+    name: str
+    args: Row = ()
+
+
+@dataclass(slots=True)
+class Many:
+    """One statement for many rows; no reply."""
+
+    name: str
+    rows: Sequence[Row]
+
+
+@dataclass(slots=True)
+class Atomic:
+    """A guarded statement and, if it hit a row, the rest with that row's tno before each of their rows."""
+
+    head: Sql
+    rest: list[Many]
+
+
+def load_flow(decoder: Decoder, thread: str, loads: Sequence[Load]) -> Flow[Opened]:
+    """What is stored for these loads."""
+    rows = yield Sql("thread", (thread,))
+    if not rows:
+        return Opened(ThreadRow(thread), [None] * len(loads), {})
+    row = thread_row(rows[0])
+    opened = Opened(row, [], {})
+    for load in loads:
+        opened.saved.append((yield from _load_one(decoder, row, load, opened.heads)))
+    return opened
+
+
+def _load_one(decoder: Decoder, thread: ThreadRow, load: Load, heads: dict[str, str]) -> Flow[Saved | None]:
+    found = yield Sql("namespace", (thread.tno, load.ns))
+    if not found:
+        return None
+    ns = thread.namespaces[load.ns] = found[0][0]
+    newest = load.checkpoint is None and load.before is None
+    if newest:
+        rows = yield Sql("newest", (thread.tno, ns))
+    elif load.checkpoint is not None:
+        rows = yield Sql("checkpoint", (thread.tno, ns, id_bytes(load.checkpoint)))
+    else:
+        rows = yield Sql("newest_before", (thread.tno, ns, id_bytes(load.before or "")))
+    ids = rows if newest else (yield Sql("newest_id", (thread.tno, ns)))
+    if ids:
+        heads[load.ns] = id_text(ids[0][1] if newest else ids[0][0])
+    if not rows:
+        return None
+    saved = yield from saved_flow(decoder, thread.tno, load.ns, [CheckpointRow(*rows[0])])
+    return saved[0]
+
+
+def saved_flow(decoder: Decoder, tno: int, ns_text: str, rows: Sequence[CheckpointRow]) -> Flow[list[Saved]]:
+    """Checkpoints of one namespace, with bases, values and writes."""
+    ns = rows[0].ns
+    bases: dict[bytes, bytes] = {}
+    for base in {row.base for row in rows if row.base is not None}:
+        for (blob,) in (yield Sql("manifest", (tno, ns, base))):
+            bases[base] = blob
+    reads = [
+        decoder.manifest(row, (row.base, bases[row.base]) if row.base is not None and row.base in bases else None)
+        for row in rows
+    ]
+    values: dict[tuple[int, int], tuple[str, bytes]] = {}
+    if wanted := {address for read in reads for address in decoder.addresses(read)}:
+        for channel, at, kind, blob in (yield Sql("values", (tno, ns, list(wanted)))):
+            values[channel, at] = kind, blob
+    writes: dict[bytes, list[WriteRow]] = {row.id: [] for row in rows}
+    for row in (yield Sql("writes", (tno, ns, min(writes), max(writes)))):
+        if row[1] in writes:
+            writes[row[1]].append(WriteRow(*row))
+    while True:
+        try:
+            return [
+                decoder.saved(ns_text, row, read, values, writes[row.id]) for row, read in zip(rows, reads, strict=True)
+            ]
+        except UnknownNameError as error:
+            found = yield Sql("names", (decoder.names.last, *error.args))
+            if not found:
+                raise
+            decoder.names.learn(found)
+
+
+def page_flow(decoder: Decoder, thread: str | None, page: Page) -> Flow[list[tuple[str, Saved]]]:
+    """(thread, checkpoint) newest first; of all threads when `thread` is None."""
+    found: list[tuple[str, Saved]] = []
+    before = None if page.before is None else id_bytes(page.before)
+    limit = page.limit
+    while limit is None or len(found) < limit:
+        # ids are unique in a thread only, so a page over all threads cannot be continued by id: it is read at once
+        size = limit if not page.filter else None if thread is None else PAGE
+        rows = yield Sql("page", (thread, page.ns, before, size))
+        kept = [row for row in rows if not page.filter or filters(_shown_metadata(row), page.filter)]
+        found += yield from _decode_page(decoder, kept if limit is None else kept[: limit - len(found)])
+        if size is None or len(rows) < size:
+            break
+        before = rows[-1][4]
+    return found
+
+
+def _shown_metadata(row: Row) -> dict[str, Any]:
+    checkpoint = CheckpointRow(*row[3:])
+    return {"source": checkpoint.source, "step": checkpoint.step, **metadata_of(checkpoint.metadata)}
+
+
+def _decode_page(decoder: Decoder, rows: Sequence[Row]) -> Flow[list[tuple[str, Saved]]]:
+    """Decode (thread, tno, namespace, *CheckpointRow) rows, each namespace in one go, in the order given."""
+    order = {(row[1], row[3], row[4]): i for i, row in enumerate(rows)}
+    found: list[tuple[str, Saved]] = [None] * len(rows)  # type: ignore[list-item]
+    by_namespace = itemgetter(1, 3)
+    for _, group in groupby(sorted(rows, key=by_namespace), by_namespace):
+        members = list(group)
+        thread, tno, ns = members[0][:3]
+        checkpoints = [CheckpointRow(*row[3:]) for row in members]
+        decoded = yield from saved_flow(decoder, tno, ns, checkpoints)
+        for checkpoint, saved in zip(checkpoints, decoded, strict=True):
+            found[order[tno, checkpoint.ns, checkpoint.id]] = thread, saved
+    return found
+
+
+def threads_flow(status: str | None, limit: int | None) -> Flow[list[ThreadRow]]:
+    """Threads, the last written first."""
+    rows = yield Sql("threads", (status, limit))
+    return [thread_row(row) for row in rows]
+
+
+def intern_flow(names: Names, texts: Iterable[str]) -> Flow[None]:
+    """Give each of these names a number."""
+    wanted = sorted(set(texts) - names.ids.keys())
+    if wanted:
+        yield Many("intern", [(text,) for text in wanted])
+        for text in wanted:
+            names.learn((yield Sql("name", (text,))))
+
+
+def delete_flow(thread: str, digest: bytes, now: float) -> Flow[None]:
+    """Remove everything about a thread and leave a tombstone without its name."""
+    rows = yield Sql("lock_thread", (thread,))
+    if rows:
+        tno, epoch = rows[0]
+        yield Sql("add_tombstone", (digest, epoch, now))
+        for name in DELETES:
+            yield Sql(name, (tno,))
+
+
+DELETES = ("delete_writes", "delete_values", "delete_checkpoints", "delete_namespaces", "delete_thread")
+"""One statement for each table that has a tno."""
+
+
+def thread_row(row: Row) -> ThreadRow:
+    """A row of the statements `thread` and `threads`."""
+    tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expires, lapsed, asked, inbox, *rest = row
+    graph, updated_at, next_ns = rest
+    return ThreadRow(
+        thread,
+        tno,
+        epoch,
+        run,
+        seq,
+        gen,
+        "" if last_id is None else id_text(last_id),
+        status,
+        reason,
+        None if owner is None else owner_of(owner),
+        expires,
+        bool(lapsed),
+        asked,
+        inbox,
+        graph,
+        updated_at,
+        {},
+        next_ns,
+    )
+
+
+def owner_text(owner: Owner) -> str:
+    """An owner as one text."""
+    return "|".join((owner.boot, str(owner.pidns), str(owner.pid), str(owner.ticks), owner.host))
+
+
+def owner_of(text: str) -> Owner:
+    """The owner that `owner_text` was given."""
+    boot, pidns, pid, ticks, host = text.split("|", 4)
+    return Owner(boot, int(pidns), int(pid), int(ticks), host)

@@ -1,0 +1,251 @@
+"""The saver contract, second tier: whole appends under authority, loads in one snapshot, history in pages.
+
+1. `append` is the only way in for a run. It lands whole or not at all; refused is an answer, anything else raises.
+2. Reads change nothing and need no authority.
+3. The first-tier verbs are made from these, so both tiers show the same data. A first-tier `put` on a thread that a
+   live run holds is refused: it would break that run's chain.
+4. A verb is one hop to another thread for an async caller, never one per statement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, TypeVar, cast
+
+from pregel.checkpoint import flows, foreign
+from pregel.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_id,
+    get_serializable_checkpoint_metadata,
+)
+from pregel.checkpoint.decode import Decoder
+from pregel.checkpoint.keys import Names, counter_of, thread_digest, version_text
+from pregel.checkpoint.ledger import Ledger
+from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
+from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
+from pregel.checkpoint.shapes import coordinates, tuple_of
+from pregel.config import RunnableConfig
+from pregel.errors import MissingThreadError
+from pregel.flow import Flow
+
+T = TypeVar("T")
+LIST_PAGE = 50  # checkpoints that `list` reads at a time
+
+
+class JournalSaver(BaseCheckpointSaver[str]):
+    """A saver with authority. A store defines `read`, `write` and `append`; all verbs are built on them."""
+
+    blocking: ClassVar[bool] = True
+    """Whether a verb may take long, so that async callers must not run it on the event loop's thread."""
+
+    def __init__(self, *, serde: SerializerProtocol | UntypedSerializerProtocol | None = None) -> None:
+        super().__init__(serde=serde)
+        self.names = Names()
+
+    # -- what a store defines ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def read(self, flow: Flow[T]) -> T:
+        """Run a flow of reading statements in one snapshot."""
+
+    @abstractmethod
+    def write(self, flow: Flow[T]) -> T:
+        """Run a flow in one transaction that holds the write lock from its start; roll back when it raises."""
+
+    @abstractmethod
+    def append(self, append: Append) -> Receipt:
+        """Store a run's records if the thread's row is still as the append expects."""
+
+    # -- for the engine ----------------------------------------------------------------------------------------------
+
+    def ledger(self) -> Ledger:
+        """A translator for one run."""
+        return Ledger(self.serde, self.names)
+
+    def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
+        """The thread's row and these checkpoints, as of one moment. Interns `names` first when some are unknown."""
+        if any(name not in self.names.ids for name in names):
+            self.intern(names)
+        return self.read(flows.load_flow(self._decoder(), thread, loads))
+
+    def page(self, thread: str | None, page: Page) -> list[tuple[str, Saved]]:
+        """(thread, checkpoint) newest first, of all threads when `thread` is None; `before` the last id gives more."""
+        return self.read(flows.page_flow(self._decoder(), thread, page))
+
+    def intern(self, texts: Iterable[str]) -> None:
+        """Give names a number, once per store; `self.names` then knows them."""
+        self.write(flows.intern_flow(self.names, texts))
+
+    def threads(self, *, status: Status | None = None, limit: int | None = None) -> list[ThreadRow]:
+        """The threads, the last written first."""
+        return self.read(flows.threads_flow(status, limit))
+
+    def _decoder(self) -> Decoder:
+        return Decoder(self.serde, self.names)
+
+    # -- first tier --------------------------------------------------------------------------------------------------
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        thread, ns = _address(config)
+        saved = self.load(thread, [Load(ns, get_checkpoint_id(config))]).saved[0]
+        return None if saved is None else tuple_of(thread, saved)
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        listing = _Listing(config, filter, before, limit)
+        while (page := listing.next()) is not None:
+            yield from listing.take(self.page(listing.thread, page))
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        thread, ns = _address(config)
+        self.intern(foreign.names_in(checkpoint))
+        merged = get_serializable_checkpoint_metadata(config, metadata)
+        parent = get_checkpoint_id(config)
+        record = foreign.Put(
+            thread, ns, parent, cast("dict[str, Any]", checkpoint), cast("dict[str, Any]", merged), new_versions
+        )
+        self.write(foreign.put_flow(self.serde, self.names, record, time.time()))
+        return coordinates(thread, ns, checkpoint["id"])
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        thread, ns = _address(config)
+        self.intern(["", *(channel for channel, _ in writes)])
+        rows = foreign.PutWrites(thread, ns, config["configurable"]["checkpoint_id"], writes, task_id, task_path)
+        self.write(foreign.put_writes_flow(self.serde, self.names, rows, time.time()))
+
+    def delete_thread(self, thread_id: str) -> None:
+        self.write(flows.delete_flow(thread_id, thread_digest(thread_id), time.time()))
+
+    def get_next_version(self, current: str | None, channel: None = None) -> str:
+        return version_text(1 if current is None else counter_of(current) + 1)
+
+    # -- async twins -------------------------------------------------------------------------------------------------
+
+    async def _hop(self, verb: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        if self.blocking:
+            return await asyncio.to_thread(verb, *args, **kwargs)
+        return verb(*args, **kwargs)
+
+    async def aload(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
+        """Async twin of `load`."""
+        return await self._hop(self.load, thread, loads, names)
+
+    async def apage(self, thread: str | None, page: Page) -> Sequence[tuple[str, Saved]]:
+        """Async twin of `page`."""
+        return await self._hop(self.page, thread, page)
+
+    async def aappend(self, append: Append) -> Receipt:
+        """Async twin of `append`. The append itself is never cut short by a cancellation."""
+        return await self._hop(self.append, append)
+
+    async def aintern(self, texts: Iterable[str]) -> None:
+        """Async twin of `intern`."""
+        await self._hop(self.intern, texts)
+
+    async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
+        """Async twin of `threads`."""
+        return await self._hop(self.threads, status=status, limit=limit)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return await self._hop(self.get_tuple, config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        listing = _Listing(config, filter, before, limit)
+        while (page := listing.next()) is not None:
+            for found in listing.take(await self.apage(listing.thread, page)):
+                yield found
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return await self._hop(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        await self._hop(self.put_writes, config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await self._hop(self.delete_thread, thread_id)
+
+
+class _Listing:
+    """Where a `list` call stands: which page comes next, and how much is still wanted."""
+
+    def __init__(
+        self,
+        config: RunnableConfig | None,
+        filter: dict[str, Any] | None,
+        before: RunnableConfig | None,
+        limit: int | None,
+    ) -> None:
+        self.thread: str | None = None
+        self.ns: str | None = None
+        if config is not None:
+            self.thread, _ = _address(config)
+            self.ns = config["configurable"].get("checkpoint_ns")
+        self.only = None if config is None else get_checkpoint_id(config)
+        self.filter = filter
+        self.before = None if before is None else get_checkpoint_id(before)
+        self.left = limit
+        self.over = False
+
+    def next(self) -> Page | None:
+        """The page to read now; None when all was given."""
+        if self.over or (self.left is not None and self.left <= 0):
+            return None
+        if self.thread is None:
+            self.over = True  # ids of different threads may be equal: all threads are read in one go
+            return Page(self.ns, self.before, self.left, self.filter)
+        size = LIST_PAGE if self.left is None else min(self.left, LIST_PAGE)
+        return Page(self.ns, self.before, size, self.filter)
+
+    def take(self, found: Sequence[tuple[str, Saved]]) -> list[CheckpointTuple]:
+        """The page's checkpoints as tuples."""
+        if not found:
+            self.over = True
+            return []
+        self.before = found[-1][1].id
+        if self.left is not None:
+            self.left -= len(found)
+        return [tuple_of(thread, saved) for thread, saved in found if self.only is None or saved.id == self.only]
+
+
+def _address(config: RunnableConfig) -> tuple[str, str]:
+    """Thread and namespace of a config."""
+    configurable = config.get("configurable", {})
+    if "thread_id" not in configurable:
+        raise MissingThreadError()
+    return str(configurable["thread_id"]), configurable.get("checkpoint_ns") or ""

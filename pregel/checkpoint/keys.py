@@ -1,0 +1,76 @@
+"""Ids, versions and names: as texts, and as a store keeps them.
+
+1. A UUID text is 16 bytes; any other id (foreign engines use them) is its UTF-8 behind a byte that no 16-byte key has.
+2. Byte order of ids is text order of UUIDs, so "newest" needs no decoding.
+3. A version text is (counter, at), both zero-padded: texts compare like the pairs.
+4. Names of channels and nodes are interned once per store and never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import sha256
+
+from pregel.errors import InvalidInputError
+
+
+class Names:
+    """The interned names of a store, in both directions. Grows only."""
+
+    __slots__ = ("ids", "last", "texts")
+
+    def __init__(self) -> None:
+        self.ids: dict[str, int] = {}
+        self.texts: dict[int, str] = {}
+        self.last = 0
+
+    def learn(self, rows: Iterable[tuple[int, str]]) -> None:
+        """Take in (id, text) rows of the store."""
+        for number, text in rows:
+            self.texts[number] = text
+            self.ids[text] = number
+            self.last = max(self.last, number)
+
+
+@lru_cache(4096)
+def id_bytes(text: str) -> bytes:
+    """The stored form of an id."""
+    if len(text) == 36 and text[8] == text[13] == text[18] == text[23] == "-" and text == text.lower():
+        try:
+            raw = bytes.fromhex(text.replace("-", ""))
+        except ValueError:
+            raw = b""
+        if len(raw) == 16:
+            return raw
+    raw = text.encode("utf-8", "surrogatepass")
+    return b"\1" + raw if len(raw) != 15 else b"\2\2" + raw
+
+
+@lru_cache(4096)
+def id_text(raw: bytes) -> str:
+    """The id that is stored as `raw`."""
+    if len(raw) == 16:
+        h = raw.hex()
+        return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+    return raw[raw[0] :].decode("utf-8", "surrogatepass")
+
+
+def thread_digest(thread: str) -> bytes:
+    """What a tombstone knows a thread by."""
+    return sha256(thread.encode("utf-8", "surrogatepass")).digest()
+
+
+def version_text(counter: int, at: int = 0) -> str:
+    """A channel version as the saver contract shows it."""
+    return f"{counter:032d}.{at:016d}"
+
+
+def counter_of(version: str | int | float) -> int:
+    """The counter in a version of whatever kind."""
+    try:
+        return int(version.split(".", 1)[0]) if isinstance(version, str) else int(version)
+    except ValueError:
+        raise InvalidInputError(
+            f"Channel version {version!r} does not start with a counter.", fix="Take versions from get_next_version."
+        ) from None

@@ -1,0 +1,84 @@
+"""Who holds a thread: this process as an `Owner`, whether another owner is dead, and the runs that live here.
+
+1. Two owners are one process only when boot id, pid namespace, pid and start ticks agree.
+2. A verdict of death is given only about processes of this boot and this pid namespace. About all others the answer is
+   "not known to be dead", and the lease's expiry decides.
+3. In one process runs are compared, never owners: a run token that is not in `live_runs` belongs to a dead run.
+4. After fork() the child is a new owner and no run lives in it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pregel.checkpoint.records import Owner
+
+live_runs: set[bytes] = set()
+"""Run tokens of the claims held here: `add` before the claim is sent, `discard` after the release."""
+
+GONE = frozenset("ZXx")  # states of /proc/<pid>/stat: zombie, dead
+
+_me: Owner | None = None
+
+
+def this_owner() -> Owner:
+    """This process. Boot id and ticks are empty where there is no /proc, and then no death is ever detected."""
+    global _me
+    if _me is None:
+        _me = Owner(_boot_id(), _pid_namespace(), os.getpid(), _stat(os.getpid())[1], os.uname().nodename)
+    return _me
+
+
+def is_dead(owner: Owner, run: bytes) -> bool:
+    """Whether it is certain that `run` of `owner` can never act again."""
+    me = this_owner()
+    if owner[:4] == me[:4]:
+        return run not in live_runs
+    if not me.boot or owner.boot != me.boot or owner.pidns != me.pidns:
+        return False
+    state, ticks = _stat(owner.pid)
+    if not state or ticks != owner.ticks:
+        return True
+    return state in GONE and not _has_other_threads(owner.pid)
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _pid_namespace() -> int:
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
+def _stat(pid: int) -> tuple[str, int]:
+    """State letter and start ticks of a process; ("", 0) when there is none."""
+    try:
+        line = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return "", 0
+    fields = line[line.rindex(")") + 2 :].split()  # the name before it may hold anything, also spaces and brackets
+    return fields[0], int(fields[19])
+
+
+def _has_other_threads(pid: int) -> bool:
+    """A main thread that ended leaves a zombie leader while the other threads go on."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task")) > 1
+    except OSError:
+        return False
+
+
+def _after_fork() -> None:
+    global _me
+    _me = None
+    live_runs.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)

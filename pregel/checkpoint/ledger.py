@@ -1,0 +1,219 @@
+"""The only translator between what the engine says and what a store keeps.
+
+1. A `Ledger` belongs to one run over one thread. It knows, per namespace, the manifest of the checkpoint that the run
+   stands on, so that a `Save` holds changes only.
+2. Every name is interned before it is written: ask `missing` first.
+3. A value of at most `INLINE` bytes sits in the manifest; a longer one is a `value` row at the seq of its record.
+4. Adding is all or nothing: when a value cannot be stored, the append is as it was before.
+5. A value is encoded when it is added, so that nothing that changes it later changes the record.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from pregel.channels import MISSING
+from pregel.checkpoint.keys import Names, id_bytes
+from pregel.checkpoint.manifest import INLINE, Manifest, pack
+from pregel.checkpoint.records import (
+    CONTROL,
+    ERROR,
+    INTERRUPT,
+    Append,
+    CheckpointRow,
+    Opened,
+    Save,
+    TaskWrites,
+    ValueRow,
+    WriteRow,
+)
+from pregel.checkpoint.serde.base import CannotStore, SerializerProtocol
+from pregel.errors import SerializationError
+
+
+class Ledger:
+    """Turns task writes and saves of one run into rows."""
+
+    __slots__ = ("_append", "_dumps", "_encoded", "_manifests", "_namespaces", "_next_ns", "names")
+
+    def __init__(self, serde: SerializerProtocol, names: Names) -> None:
+        self.names = names
+        self._dumps = serde.dumps_typed
+        self._manifests: dict[str, Manifest] = {}
+        self._namespaces: dict[str, int] = {}
+        self._next_ns = 0
+        self._append: Append | None = None
+        self._encoded: dict[int, tuple[Any, str, bytes]] = {}  # of the append at hand, by identity
+
+    def open(self, opened: Opened) -> None:
+        """Go on from what was loaded. May be called again for namespaces that are loaded later."""
+        self._namespaces.update(opened.thread.namespaces)
+        self._next_ns = max(self._next_ns, opened.thread.next_ns)
+        for saved in opened.saved:
+            if saved is not None:
+                self._manifests[saved.ns] = saved.manifest
+
+    def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save] = ()) -> set[str]:
+        """Names in these records that the store has not interned."""
+        known = self.names.ids
+        unknown = {w.name for w in writes if w.name not in known}
+        unknown |= {channel for w in writes for channel, _ in w.writes if channel not in known}
+        for save in saves:
+            if not known.keys() >= save.changed.keys():
+                unknown |= save.changed.keys() - known.keys()
+            for node, seen in save.seen.items():
+                unknown |= {name for name in (node, *seen) if name not in known}
+            unknown.update(name for name in save.updated or () if name not in known)
+        return unknown
+
+    # -- writes ------------------------------------------------------------------------------------------------------
+
+    def add_writes(self, record: TaskWrites, append: Append) -> None:
+        """Add what one task wrote."""
+        self._start(append)
+        ns = self._namespace(record.ns, append)
+        checkpoint, task = id_bytes(record.checkpoint), id_bytes(record.task)
+        child = None if record.child is None else id_bytes(record.child)
+        ids, path, name = self.names.ids, record.path, self.names.ids[record.name]
+        rows: list[WriteRow] = []
+        channel = ""
+        try:
+            for position, (channel, value) in enumerate(record.writes, record.first):
+                index = CONTROL.get(channel, position)
+                if index == -1 and isinstance(value, BaseException):
+                    value = repr(value)
+                kind, blob = self._encode(value)
+                rows.append(WriteRow(ns, checkpoint, task, index, ids[channel], kind, blob, path, name, child))
+        except SerializationError as error:
+            raise _placed(error, channel, record.name) from None
+        append.writes += rows
+
+    # -- checkpoints -------------------------------------------------------------------------------------------------
+
+    def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
+        """Add a checkpoint. `at` is the seq of its record; `now` (unix seconds) is when it was made."""
+        self._start(append)
+        ns = self._namespace(save.ns, append)
+        values: list[ValueRow] = []
+        channels = self._channels(save.changed, ns, at, values)
+        metadata = metadata_blob(save.metadata)
+        ids = self.names.ids
+        seen: dict[int, bytes] = {}
+        for node, counters in save.seen.items():
+            key = ids[node]
+            seen[key] = pack((key, _seen(node, counters, ids)))
+        updated = None if save.updated is None else [ids[name] for name in save.updated]
+        manifest = self._manifests.get(save.ns)
+        if manifest is None:
+            manifest = self._manifests[save.ns] = Manifest()
+        checkpoint = id_bytes(save.id)
+        base, blob = manifest.advance(checkpoint, channels, seen, pack(updated) + pack(save.applied))
+        append.checkpoints.append(
+            CheckpointRow(
+                ns,
+                checkpoint,
+                None if save.parent is None else id_bytes(save.parent),
+                base,
+                save.lineage,
+                save.step,
+                save.source,
+                save.metadata.get("run_id"),
+                time.time() if now is None else now,
+                metadata,
+                blob,
+            )
+        )
+        append.values += values
+
+    def _channels(
+        self, changed: Mapping[str, tuple[int, Any]], ns: int, at: int, rows: list[ValueRow]
+    ) -> dict[int, bytes]:
+        """The manifest's pieces for changed channels; long values go into `rows`."""
+        pieces: dict[int, bytes] = {}
+        ids = self.names.ids
+        channel = ""
+        try:
+            for channel, (counter, value) in changed.items():
+                key = ids[channel]
+                if value is None:
+                    pieces[key] = pack((key, counter, at, b""))
+                    continue
+                if value is MISSING:
+                    pieces[key] = pack((key, counter, at, None))
+                    continue
+                kind, blob = self._encode(value)
+                if len(blob) > INLINE:
+                    pieces[key] = pack((key, counter, at))
+                    rows.append(ValueRow(ns, key, at, "value", kind, blob))
+                elif kind == "msgpack":
+                    pieces[key] = pack((key, counter, at, blob))
+                else:
+                    pieces[key] = pack((key, counter, at, blob, kind))
+        except SerializationError as error:
+            raise _placed(error, channel) from None
+        return pieces
+
+    # -- shared ------------------------------------------------------------------------------------------------------
+
+    def _start(self, append: Append) -> None:
+        """Encodings are shared within one append only: until the next one, user code may change what was encoded."""
+        if append is not self._append:
+            self._append = append
+            self._encoded.clear()
+
+    def _encode(self, value: Any) -> tuple[str, bytes]:
+        known = self._encoded.get(id(value))
+        if known is not None:
+            return known[1], known[2]
+        kind, blob = self._dumps(value)
+        if len(blob) > INLINE:
+            self._encoded[id(value)] = value, kind, blob
+        return kind, blob
+
+    def _namespace(self, ns: str, append: Append) -> int:
+        number = self._namespaces.get(ns)
+        if number is None:
+            number = self._namespaces[ns] = self._next_ns
+            self._next_ns += 1
+            append.namespaces.append((number, ns))
+        return number
+
+
+def _seen(node: str, counters: Mapping[str, int], ids: Mapping[str, int]) -> int | dict[int, int]:
+    if node == INTERRUPT and counters.keys() == {""}:
+        return counters[""]
+    return {ids[channel]: counter for channel, counter in counters.items()}
+
+
+def _placed(error: SerializationError, channel: str, node: str | None = None) -> SerializationError:
+    """The error with the channel (and the node that wrote it) in it."""
+    if isinstance(error, CannotStore):
+        root = "the error" if channel == ERROR else f"state[{channel!r}]"
+        return error.inside(root, channel=channel, node=node)
+    return error
+
+
+def metadata_blob(metadata: Mapping[str, Any]) -> bytes:
+    """Metadata as a JSON object; SerializationError when it is not plain data."""
+    try:
+        return orjson.dumps(metadata)
+    except TypeError:
+        pass
+    try:  # integers of any size, lone surrogates
+        return json.dumps(metadata).encode()
+    except (TypeError, ValueError) as error:
+        raise SerializationError(f"Checkpoint metadata is not JSON: {error}", fix="Keep to plain data.") from None
+
+
+def metadata_of(blob: bytes) -> dict[str, Any]:
+    """The metadata that `metadata_blob` was given."""
+    try:
+        found: dict[str, Any] = orjson.loads(blob)
+    except ValueError:
+        found = json.loads(blob)
+    return found

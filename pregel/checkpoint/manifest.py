@@ -1,0 +1,125 @@
+"""The manifest of a checkpoint: which value each channel has, what each node has seen, in packed pieces.
+
+1. Whole, or the changes since the whole one named by `base`: at most two rows are read, at any depth.
+2. Whole again when the changes written since the base outweigh it; a small graph always writes it whole.
+3. One piece a channel and one a node, kept packed, so that a whole manifest is a join and not a packing.
+4. Layout: an array of [channels, seen, updated, applied, folds, written, foreign]. A channel is [name, counter, at],
+   followed by nothing (a value row holds it), None (empty), its blob ("msgpack", or null when empty bytes), or blob and
+   type. A node is [name, {channel: counter}] or [name, counter] for "all channels up to".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack  # type: ignore[import-untyped]
+
+INLINE = 64  # bytes; a longer value has a row of its own
+SMALL = 400  # bytes; a manifest up to this is always written whole
+
+Piece = Any  # packed bytes, or the parts they were unpacked to
+
+_HEADS = [bytes([0x90 + n]) for n in range(16)]
+
+
+class Manifest:
+    """The manifest of the newest checkpoint of one branch, and how it would be written next."""
+
+    __slots__ = ("base", "channels", "folds", "seen", "since_channels", "since_seen", "size", "written")
+
+    def __init__(self) -> None:
+        self.channels: dict[int, Piece] = {}
+        self.seen: dict[int, Piece] = {}
+        self.folds: dict[int, int] = {}
+        self.base: bytes | None = None  # id of the whole one that changes are counted from
+        self.since_channels: dict[int, Piece] = {}
+        self.since_seen: dict[int, Piece] = {}
+        self.size = 0  # of the base, in bytes
+        self.written = 0  # bytes of changes since the base
+
+    def advance(
+        self,
+        checkpoint: bytes,
+        channels: dict[int, Piece],
+        seen: dict[int, Piece],
+        tail: bytes,
+        foreign: bytes = b"\xc0",
+    ) -> tuple[bytes | None, bytes]:
+        """(base, manifest) to store for this checkpoint. `tail` is the packed updated and applied."""
+        self.channels.update(channels)
+        self.seen.update(seen)
+        if self.base is not None and self.size > SMALL:
+            self.since_channels.update(channels)
+            self.since_seen.update(seen)
+            packed = _join(self.since_channels, self.since_seen, tail, self._end() + foreign)
+            if self.written + len(packed) <= self.size:
+                self.written += len(packed)
+                return self.base, packed
+        self.written = 0
+        packed = _join(self.channels, self.seen, tail, self._end() + foreign)
+        self.base, self.size = checkpoint, len(packed)
+        self.since_channels, self.since_seen = {}, {}
+        return None, packed
+
+    def _end(self) -> bytes:
+        if not self.folds and self.written < 128:
+            return bytes((0x80, self.written))
+        return pack(self.folds) + pack(self.written)
+
+
+_packers: list[msgpack.Packer] = []  # free ones: a Packer is not thread-safe, and making one costs more than packing
+
+
+def pack(value: Any) -> bytes:
+    """Plain values as msgpack."""
+    try:
+        packer = _packers.pop()
+    except IndexError:
+        packer = msgpack.Packer(unicode_errors="surrogatepass")
+    packed: bytes = packer.pack(value)
+    _packers.append(packer)
+    return packed
+
+
+def head(count: int) -> bytes:
+    """The start of a packed array of that many items."""
+    if count < 16:
+        return _HEADS[count]
+    return b"\xdc" + count.to_bytes(2, "big") if count < 65536 else b"\xdd" + count.to_bytes(4, "big")
+
+
+def _join(channels: dict[int, Piece], seen: dict[int, Piece], tail: bytes, end: bytes) -> bytes:
+    try:
+        return b"".join((b"\x97", head(len(channels)), *channels.values(), head(len(seen)), *seen.values(), tail, end))
+    except TypeError:  # some were loaded: they are packed when they are first written again
+        for pieces in (channels, seen):
+            pieces.update({key: pack(piece) for key, piece in pieces.items() if piece.__class__ is not bytes})
+        return _join(channels, seen, tail, end)
+
+
+class Read:
+    """A stored manifest, unpacked and laid over its base."""
+
+    __slots__ = ("applied", "foreign", "manifest", "updated")
+
+    def __init__(self, checkpoint: bytes, blob: bytes, base: tuple[bytes, bytes] | None) -> None:
+        channels, seen, updated, applied, folds, written, foreign = msgpack.unpackb(
+            blob, use_list=False, strict_map_key=False
+        )
+        self.updated: tuple[int, ...] | None = updated
+        self.applied: tuple[str, ...] = applied
+        self.foreign: bytes | None = foreign
+        own = self.manifest = Manifest()
+        own.folds, own.written = folds, written
+        if base is None:
+            own.base, own.size = checkpoint, len(blob)
+            own.channels = {piece[0]: piece for piece in channels}
+            own.seen = {piece[0]: piece for piece in seen}
+            return
+        below = msgpack.unpackb(base[1], use_list=False, strict_map_key=False)
+        own.base, own.size = base[0], len(base[1])
+        own.written += len(blob)
+        own.since_channels = {piece[0]: piece for piece in channels}
+        own.since_seen = {piece[0]: piece for piece in seen}
+        own.channels = {piece[0]: piece for piece in below[0]} | own.since_channels
+        own.seen = {piece[0]: piece for piece in below[1]} | own.since_seen

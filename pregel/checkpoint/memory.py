@@ -1,0 +1,374 @@
+"""InMemorySaver: the journal in dicts, the reference for every other saver.
+
+1. It keeps the rows that a database would, values serialised, so nothing it holds is shared with a caller.
+2. One lock; a verb holds it from start to end, which is its snapshot and its transaction.
+3. Reads change nothing, not even for a thread that does not exist.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_left, insort
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, TypeVar
+
+from pregel import flow as runner
+from pregel.checkpoint.flows import Many, Row, Sql, owner_text
+from pregel.checkpoint.journal_saver import JournalSaver
+from pregel.checkpoint.keys import id_text, thread_digest
+from pregel.checkpoint.records import Append, CheckpointRow, Owner, Receipt, ThreadRow, ValueRow, WriteRow
+from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
+from pregel.errors import InternalError
+from pregel.flow import Flow
+
+T = TypeVar("T")
+
+
+class Branch:
+    """The checkpoints of one namespace, by id and in order."""
+
+    __slots__ = ("ids", "rows")
+
+    def __init__(self) -> None:
+        self.ids: list[bytes] = []
+        self.rows: dict[bytes, CheckpointRow] = {}
+
+    def add(self, row: CheckpointRow) -> None:
+        if not self.ids or row.id > self.ids[-1]:
+            self.ids.append(row.id)
+        else:
+            insort(self.ids, row.id)
+        self.rows[row.id] = row
+
+
+class Thread:
+    """One thread: its row's columns, and its rows of the other tables."""
+
+    def __init__(self, tno: int, thread: str, epoch: int) -> None:
+        self.tno, self.thread, self.epoch = tno, thread, epoch
+        self.run: bytes | None = None
+        self.seq = self.gen = self.inbox = 0
+        self.mark = b""
+        self.last_id: bytes | None = None
+        self.status, self.reason, self.asked, self.graph = "idle", "", "", ""
+        self.owner: Owner | None = None
+        self.ttl = self.expires = self.updated_at = 0.0
+        self.namespaces: dict[str, int] = {}
+        self.branches: dict[int, Branch] = {}
+        self.values: dict[tuple[int, int, int, str], ValueRow] = {}
+        self.writes: dict[tuple[int, bytes], dict[tuple[bytes, int], WriteRow]] = {}
+
+    def columns(self) -> Row:
+        """The thread as the statement `thread` shows it."""
+        return (
+            self.tno,
+            self.thread,
+            self.epoch,
+            self.run,
+            self.seq,
+            self.gen,
+            self.last_id,
+            self.status,
+            self.reason,
+            None if self.owner is None else owner_text(self.owner),
+            self.expires,
+            self.lapsed(time.time()),
+            self.asked,
+            self.inbox,
+            self.graph,
+            self.updated_at,
+            self.next_ns,
+        )
+
+    def row(self) -> ThreadRow:
+        """The same as the engine sees it."""
+        return ThreadRow(
+            self.thread,
+            self.tno,
+            self.epoch,
+            self.run,
+            self.seq,
+            self.gen,
+            "" if self.last_id is None else id_text(self.last_id),
+            self.status,  # type: ignore[arg-type]
+            self.reason,
+            self.owner,
+            self.expires,
+            False,
+            self.asked,
+            self.inbox,
+            self.graph,
+            self.updated_at,
+            {},
+            self.next_ns,
+        )
+
+    @property
+    def next_ns(self) -> int:
+        return len(self.namespaces)
+
+    def lapsed(self, now: float) -> bool:
+        return self.run is not None and self.expires < now
+
+
+class InMemorySaver(JournalSaver):
+    """Keeps threads in this process's memory. For tests, and for graphs whose state may die with the process."""
+
+    blocking: ClassVar[bool] = False
+
+    def __init__(self, *, serde: SerializerProtocol | UntypedSerializerProtocol | None = None) -> None:
+        super().__init__(serde=serde)
+        self._lock = threading.RLock()
+        self._threads: dict[str, Thread] = {}
+        self._numbers: dict[int, Thread] = {}
+        self._tombstones: dict[bytes, int] = {}
+        self._texts: list[str] = []
+        self._statements: dict[str, Callable[..., Any]] = {
+            name.removeprefix("_do_"): getattr(self, name) for name in dir(self) if name.startswith("_do_")
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        pass
+
+    # -- appends -----------------------------------------------------------------------------------------------------
+
+    def append(self, append: Append) -> Receipt:
+        with self._lock:
+            thread = self._threads.get(append.thread)
+            now = time.time()
+            if append.claim is not None:
+                if not self._may_claim(thread, append, now):
+                    return Receipt(False, ThreadRow(append.thread) if thread is None else thread.row())
+                thread = self._claim(thread, append, now)
+            elif (
+                thread is None
+                or thread.seq != append.seq
+                or thread.run != append.run
+                or thread.epoch != append.epoch
+                or thread.tno != append.tno
+            ):
+                return Receipt(False, ThreadRow(append.thread) if thread is None else thread.row())
+            self._check_new(thread, append)
+            self._add(thread, append, now)
+            return Receipt(True, thread.row())
+
+    def _may_claim(self, thread: Thread | None, append: Append, now: float) -> bool:
+        claim = append.claim
+        assert claim is not None
+        if thread is None or append.tno == 0:
+            return thread is None and append.tno == 0
+        return (
+            (thread.tno, thread.epoch, thread.seq, thread.gen) == (append.tno, claim.epoch, append.seq, claim.gen)
+        ) and (thread.run is None or claim.dead or thread.lapsed(now))
+
+    def _claim(self, thread: Thread | None, append: Append, now: float) -> Thread:
+        claim = append.claim
+        assert claim is not None
+        if thread is None:
+            thread = self._make(append.thread, now)
+        else:
+            thread.epoch = max(thread.epoch + 1, int(now * 1000))
+        thread.run, thread.owner, thread.ttl = append.run, claim.owner, claim.ttl
+        thread.status, thread.reason = "running", ""
+        thread.graph = claim.graph or thread.graph
+        return thread
+
+    def _make(self, name: str, now: float) -> Thread:
+        buried = self._tombstones.get(thread_digest(name), 0)
+        tno = max(self._numbers, default=0) + 1
+        thread = self._threads[name] = self._numbers[tno] = Thread(tno, name, max(buried + 1, int(now * 1000)))
+        return thread
+
+    def _check_new(self, thread: Thread, append: Append) -> None:
+        for row in append.checkpoints:
+            branch = thread.branches.get(row.ns)
+            if branch is not None and row.id in branch.rows:
+                raise InternalError(f"Checkpoint {id_text(row.id)} is stored twice.", thread=thread.thread)
+
+    def _add(self, thread: Thread, append: Append, now: float) -> None:
+        for ns, text in append.namespaces:
+            thread.namespaces[text] = ns
+        for row in append.checkpoints:
+            branch = thread.branches.get(row.ns)
+            if branch is None:
+                branch = thread.branches[row.ns] = Branch()
+            branch.add(row)
+        for value in append.values:
+            thread.values[value[:4]] = value
+        for write in append.writes:
+            self._add_write(thread, write)
+        thread.seq += append.k
+        thread.mark = append.mark
+        thread.last_id = append.last_id or thread.last_id
+        thread.updated_at = now
+        thread.expires = now + thread.ttl
+        if append.release is not None:
+            thread.run = thread.owner = None
+            thread.status, thread.reason = append.release.status, append.release.reason
+
+    @staticmethod
+    def _add_write(thread: Thread, row: WriteRow) -> None:
+        """Control rows replace, all others stay as they were first written."""
+        rows = thread.writes.get(row[:2])
+        if rows is None:
+            rows = thread.writes[row[:2]] = {}
+        if row.idx < 0:
+            rows[row[2:4]] = row
+        else:
+            rows.setdefault(row[2:4], row)
+
+    # -- flows -------------------------------------------------------------------------------------------------------
+
+    def read(self, flow: Flow[T]) -> T:
+        with self._lock:
+            return runner.run(flow, self._perform)
+
+    write = read
+
+    def _perform(self, request: Sql | Many) -> Any:
+        if request.__class__ is Sql:
+            return self._statements[request.name](*request.args)
+        statement = self._statements[request.name]
+        for row in request.rows:  # type: ignore[union-attr]
+            statement(*row)
+        return None
+
+    # Statements, named as in sql/: each gives rows.
+
+    def _do_thread(self, name: str) -> list[Row]:
+        thread = self._threads.get(name)
+        return [] if thread is None else [thread.columns()]
+
+    def _do_threads(self, status: str | None, limit: int | None) -> list[Row]:
+        found = [thread for thread in self._threads.values() if status is None or thread.status == status]
+        found.sort(key=lambda thread: (-thread.updated_at, -thread.tno))
+        return [thread.columns() for thread in found[:limit]]
+
+    def _do_namespace(self, tno: int, text: str) -> list[Row]:
+        number = self._numbers[tno].namespaces.get(text)
+        return [] if number is None else [(number,)]
+
+    def _branch(self, tno: int, ns: int) -> Branch:
+        return self._numbers[tno].branches.get(ns) or Branch()
+
+    def _do_newest(self, tno: int, ns: int) -> list[Row]:
+        branch = self._branch(tno, ns)
+        return [branch.rows[branch.ids[-1]]] if branch.ids else []
+
+    def _do_newest_id(self, tno: int, ns: int) -> list[Row]:
+        branch = self._branch(tno, ns)
+        return [(branch.ids[-1],)] if branch.ids else []
+
+    def _do_newest_before(self, tno: int, ns: int, before: bytes) -> list[Row]:
+        branch = self._branch(tno, ns)
+        i = bisect_left(branch.ids, before)
+        return [branch.rows[branch.ids[i - 1]]] if i else []
+
+    def _do_checkpoint(self, tno: int, ns: int, checkpoint: bytes) -> list[Row]:
+        row = self._branch(tno, ns).rows.get(checkpoint)
+        return [] if row is None else [row]
+
+    def _do_manifest(self, tno: int, ns: int, checkpoint: bytes) -> list[Row]:
+        row = self._branch(tno, ns).rows.get(checkpoint)
+        return [] if row is None else [(row.manifest,)]
+
+    def _do_values(self, tno: int, ns: int, wanted: list[tuple[int, int]]) -> list[Row]:
+        values = self._numbers[tno].values
+        rows = ((channel, at, values.get((ns, channel, at, "value"))) for channel, at in wanted)
+        return [(channel, at, row.type, row.blob) for channel, at, row in rows if row is not None]
+
+    def _do_writes(self, tno: int, ns: int, first: bytes, last: bytes) -> list[Row]:
+        thread = self._numbers[tno]
+        if first == last:
+            return list(thread.writes.get((ns, first), {}).values())
+        branch = self._branch(tno, ns)
+        ids = branch.ids[bisect_left(branch.ids, first) : bisect_left(branch.ids, last) + 1]
+        return [row for id in ids for row in thread.writes.get((ns, id), {}).values()]
+
+    def _do_page(self, thread: str | None, ns: str | None, before: bytes | None, size: int | None) -> list[Row]:
+        threads = self._threads.values() if thread is None else filter(None, [self._threads.get(thread)])
+        found: list[Row] = []
+        for one in threads:
+            for text, number in one.namespaces.items():
+                if ns is None or ns == text:
+                    branch = self._branch(one.tno, number)
+                    end = len(branch.ids) if before is None else bisect_left(branch.ids, before)
+                    start = 0 if size is None else max(0, end - size)
+                    found += [(one.thread, one.tno, text, *branch.rows[id]) for id in branch.ids[start:end]]
+        found.sort(key=lambda row: (row[4], -row[1], -row[3]), reverse=True)
+        return found[:size]
+
+    def _do_names(self, last: int, wanted: int) -> list[Row]:
+        return list(enumerate(self._texts[last:], last + 1))
+
+    def _do_name(self, text: str) -> list[Row]:
+        return [(self._texts.index(text) + 1, text)]
+
+    def _do_intern(self, text: str) -> None:
+        if text not in self.names.ids:
+            self._texts.append(text)
+
+    def _do_lock_thread(self, name: str) -> list[Row]:
+        thread = self._threads.get(name)
+        return [] if thread is None else [(thread.tno, thread.epoch)]
+
+    def _do_add_tombstone(self, digest: bytes, epoch: int, now: float) -> None:
+        self._tombstones[digest] = epoch
+
+    def _do_tombstone(self, digest: bytes) -> list[Row]:
+        return [(self._tombstones[digest],)] if digest in self._tombstones else []
+
+    def _do_delete_writes(self, tno: int) -> None:
+        self._numbers[tno].writes.clear()
+
+    def _do_delete_values(self, tno: int) -> None:
+        self._numbers[tno].values.clear()
+
+    def _do_delete_checkpoints(self, tno: int) -> None:
+        self._numbers[tno].branches.clear()
+
+    def _do_delete_namespaces(self, tno: int) -> None:
+        self._numbers[tno].namespaces.clear()
+
+    def _do_delete_thread(self, tno: int) -> None:
+        del self._threads[self._numbers.pop(tno).thread]
+
+    def _do_make_thread(self, name: str, digest: bytes, now: float) -> None:
+        self._make(name, now)
+
+    def _do_touch(self, checkpoint: bytes, now: float, tno: int) -> None:
+        thread = self._numbers[tno]
+        thread.seq += 1
+        thread.last_id = max(checkpoint, thread.last_id or b"")
+        thread.updated_at = now
+
+    def _do_delete_checkpoint(self, tno: int, ns: int, checkpoint: bytes) -> None:
+        branch = self._branch(tno, ns)
+        if branch.rows.pop(checkpoint, None) is not None:
+            branch.ids.remove(checkpoint)
+
+    def _do_add_namespaces(self, tno: int, ns: int, text: str) -> None:
+        self._numbers[tno].namespaces[text] = ns
+
+    def _do_add_checkpoints(self, tno: int, *row: Any) -> None:
+        self._numbers[tno].branches.setdefault(row[0], Branch()).add(CheckpointRow(*row))
+
+    def _do_add_values(self, tno: int, *row: Any) -> None:
+        value = ValueRow(*row)
+        self._numbers[tno].values[value[:4]] = value
+
+    def _do_add_writes(self, tno: int, *row: Any) -> None:
+        self._add_write(self._numbers[tno], WriteRow(*row))
+
+
+MemorySaver = InMemorySaver

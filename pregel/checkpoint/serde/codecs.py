@@ -1,0 +1,216 @@
+"""The closed table of types that msgpack has no notation for, and their ext codes.
+
+1. A code is frozen once released: golden tests read bytes of every release. Codes 0-7 stay free, they are the
+   incumbent's.
+2. Only the exact type is matched. A subclass would come back as its base, so it has no codec.
+3. `dump` gives plain values (packed by the caller, so they may nest) or, when `raw`, the bytes themselves; `load` is
+   its inverse.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from pregel.channels import DeltaSnapshot
+from pregel.types import Command, Interrupt, Overwrite, PregelTask, Send, StateSnapshot, StateUpdate, TimeoutPolicy
+
+
+class Refused(TypeError):
+    """This very object cannot be stored; says why and what to do."""
+
+    def __init__(self, reason: str, fix: str = "") -> None:
+        super().__init__(reason)
+        self.reason, self.fix = reason, fix
+
+
+@dataclass(slots=True, frozen=True)
+class Codec:
+    """How one type is stored. `names` are the attributes behind the parts of `dump`, for error paths."""
+
+    code: int
+    dump: Callable[[Any], Any]
+    load: Callable[[Any], Any]
+    raw: bool = False
+    unordered: bool = False
+    names: tuple[str, ...] = ()
+
+
+def record(code: int, cls: Callable[..., Any], *names: str) -> Codec:
+    """A codec for a class whose constructor takes these attributes in this order."""
+
+    def dump(value: Any) -> list[Any]:
+        return [getattr(value, name) for name in names]
+
+    return Codec(code, dump, lambda parts: cls(*parts), names=names)
+
+
+# -- numbers and bytes -------------------------------------------------------------------------------------------------
+
+
+def dump_int(value: int) -> bytes:
+    return value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
+
+
+def load_int(raw: bytes) -> int:
+    return int.from_bytes(raw, "big", signed=True)
+
+
+# -- dates and times ---------------------------------------------------------------------------------------------------
+
+
+def dump_datetime(d: datetime) -> list[Any]:
+    parts = [d.year, d.month, d.day, d.hour, d.minute, d.second, d.microsecond]
+    return parts if d.tzinfo is None and not d.fold else [*parts, checked_zone(d.tzinfo), d.fold]
+
+
+def load_datetime(parts: list[Any]) -> datetime:
+    return datetime(*parts[:8], fold=parts[8] if len(parts) > 8 else 0)
+
+
+def dump_time(t: time) -> list[Any]:
+    parts = [t.hour, t.minute, t.second, t.microsecond]
+    return parts if t.tzinfo is None and not t.fold else [*parts, checked_zone(t.tzinfo), t.fold]
+
+
+def load_time(parts: list[Any]) -> time:
+    return time(*parts[:5], fold=parts[5] if len(parts) > 5 else 0)
+
+
+def checked_zone(zone: tzinfo | None) -> tzinfo | None:
+    if zone is None or type(zone) is timezone or (type(zone) is ZoneInfo and zone.key):
+        return zone
+    raise Refused(
+        f"its time zone is a {type(zone).__module__}.{type(zone).__qualname__}",
+        "Use datetime.timezone.utc or zoneinfo.ZoneInfo.",
+    )
+
+
+def dump_timezone(zone: timezone) -> list[Any]:
+    offset, *name = zone.__getinitargs__()  # type: ignore[attr-defined]
+    return [offset.days, offset.seconds, offset.microseconds, *name]
+
+
+def load_timezone(parts: list[Any]) -> timezone:
+    offset = timedelta(*parts[:3])
+    return timezone(offset, *parts[3:]) if offset or len(parts) > 3 else UTC
+
+
+def dump_zone(zone: ZoneInfo) -> bytes:
+    checked_zone(zone)
+    return zone.key.encode()
+
+
+# -- collections -------------------------------------------------------------------------------------------------------
+
+FACTORIES: dict[str, Callable[[], Any] | None] = {
+    "": None,
+    **{cls.__name__: cls for cls in (list, dict, set, tuple, frozenset, int, float, str, bytes, bool, deque, Counter)},
+}
+
+
+def dump_defaultdict(value: defaultdict[Any, Any]) -> list[Any]:
+    for name, factory in FACTORIES.items():
+        if value.default_factory is factory:
+            return [name, dict(value)]
+    raise Refused("its default factory is not a builtin type", "Use defaultdict(list) or the like, or a plain dict.")
+
+
+def load_defaultdict(parts: list[Any]) -> defaultdict[Any, Any]:
+    return defaultdict(FACTORIES[parts[0]], parts[1])
+
+
+# -- paths and addresses -----------------------------------------------------------------------------------------------
+
+PATHS = (PurePosixPath, PureWindowsPath, PosixPath, WindowsPath)
+ADDRESSES = (
+    ipaddress.IPv4Address,
+    ipaddress.IPv6Address,
+    ipaddress.IPv4Network,
+    ipaddress.IPv6Network,
+    ipaddress.IPv4Interface,
+    ipaddress.IPv6Interface,
+)
+
+
+def text_codec(code: int, kinds: tuple[Any, ...]) -> Codec:
+    """One code for several classes that are rebuilt from their text."""
+    return Codec(code, lambda value: [kinds.index(type(value)), str(value)], lambda parts: kinds[parts[0]](parts[1]))
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+TUPLE, INT, BYTEARRAY = 8, 9, 10
+ENUM, FLAG, DATACLASS, NAMEDTUPLE, PYDANTIC, MESSAGE = 40, 41, 42, 43, 44, 45
+
+_path = text_codec(28, PATHS)
+_address = text_codec(32, ADDRESSES)
+
+TABLE: dict[type, Codec] = {
+    tuple: Codec(TUPLE, list, tuple),
+    int: Codec(INT, dump_int, load_int, raw=True),  # those that msgpack has no room for
+    bytearray: Codec(BYTEARRAY, bytes, bytearray, raw=True),
+    set: Codec(11, list, set, unordered=True),
+    frozenset: Codec(12, list, frozenset, unordered=True),
+    deque: Codec(13, lambda value: [value.maxlen, list(value)], lambda parts: deque(parts[1], parts[0])),
+    OrderedDict: Codec(14, lambda value: [list(item) for item in value.items()], OrderedDict),
+    defaultdict: Codec(15, dump_defaultdict, load_defaultdict),
+    Counter: Codec(16, dict, Counter),
+    complex: record(17, complex, "real", "imag"),
+    Decimal: Codec(18, lambda value: str(value).encode(), lambda raw: Decimal(raw.decode()), raw=True),
+    Fraction: record(19, Fraction, "numerator", "denominator"),
+    datetime: Codec(20, dump_datetime, load_datetime),
+    date: record(21, date, "year", "month", "day"),
+    time: Codec(22, dump_time, load_time),
+    timedelta: record(23, timedelta, "days", "seconds", "microseconds"),
+    timezone: Codec(24, dump_timezone, load_timezone),
+    ZoneInfo: Codec(25, dump_zone, lambda raw: ZoneInfo(raw.decode()), raw=True),
+    UUID: Codec(26, lambda value: value.bytes, lambda raw: UUID(bytes=raw), raw=True),
+    range: record(27, range, "start", "stop", "step"),
+    **dict.fromkeys(PATHS, _path),
+    slice: record(29, slice, "start", "stop", "step"),
+    re.Pattern: record(30, re.compile, "pattern", "flags"),
+    type(Ellipsis): Codec(31, lambda value: b"", lambda raw: ..., raw=True),
+    **dict.fromkeys(ADDRESSES, _address),
+    Send: Codec(
+        48,
+        lambda send: [send.node, send.arg] if send.timeout is None else [send.node, send.arg, send.timeout],
+        lambda parts: Send(parts[0], parts[1], timeout=parts[2] if len(parts) > 2 else None),
+        names=("node", "arg", "timeout"),
+    ),
+    Command: Codec(
+        49,
+        lambda command: [command.graph, command.update, command.resume, command.goto],
+        lambda parts: Command(graph=parts[0], update=parts[1], resume=parts[2], goto=parts[3]),
+        names=("graph", "update", "resume", "goto"),
+    ),
+    Interrupt: Codec(
+        50,
+        lambda asked: [asked.value, asked.id, asked.response_schema],
+        lambda parts: Interrupt(parts[0], parts[1], response_schema=parts[2]),
+        names=("value", "id", "response_schema"),
+    ),
+    Overwrite: record(51, Overwrite, "value"),
+    StateSnapshot: record(52, StateSnapshot, *StateSnapshot._fields),
+    PregelTask: record(53, PregelTask, *PregelTask._fields),
+    StateUpdate: record(54, StateUpdate, *StateUpdate._fields),
+    TimeoutPolicy: Codec(
+        55,
+        lambda policy: [policy.run_timeout, policy.idle_timeout, policy.refresh_on],
+        lambda parts: TimeoutPolicy(run_timeout=parts[0], idle_timeout=parts[1], refresh_on=parts[2]),
+        names=("run_timeout", "idle_timeout", "refresh_on"),
+    ),
+    DeltaSnapshot: record(56, DeltaSnapshot, "value"),
+}
+
+BY_CODE: dict[int, Codec] = {codec.code: codec for codec in TABLE.values()}
