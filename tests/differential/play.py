@@ -13,7 +13,8 @@ from tests.differential.build import World, build
 from tests.differential.program import Answer, Bulk, Go, Mend, Op, Program, Run, Steer, Update
 from tests.differential.side import Side
 
-MODES = ["updates", "values"]
+Modes = tuple[str, ...]
+MODES: Modes = ("updates", "values")
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def play(program: Program, side: Side, saver: Any = None) -> list[Seen]:
     world = World()
     graph = build(program, side, world, saver if saver is not None else side.InMemorySaver())
     if program.durability != "exit":  # nothing is stored before the end there
-        world.unfinished = lambda: Context().run(graph.get_state, thread(program)).next  # not as a call of the node
+        world.unfinished = unfinished(graph, thread(program))
     return [call(op, graph, program, side, world) for op in program.ops]
 
 
@@ -104,6 +105,11 @@ def thread(program: Program) -> dict[str, Any]:
     return {"configurable": {"thread_id": "t"}, "recursion_limit": program.limit}
 
 
+def unfinished(graph: Any, config: Any) -> Callable[[], tuple[str, ...]]:
+    """A look at the tasks that are not stored yet, from inside a node but not as its call."""
+    return lambda: tuple(Context().run(graph.get_state, config).next)
+
+
 def collect(stream: Callable[[], Iterable[tuple[str, Any]]]) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
     """The chunks of a stream, and the class names of the error that ended it."""
     chunks: list[tuple[str, Any]] = []
@@ -117,7 +123,7 @@ def collect(stream: Callable[[], Iterable[tuple[str, Any]]]) -> tuple[list[tuple
 
 
 def start(
-    op: Op, graph: Any, config: Any, program: Program, side: Side, *, awaiting: bool = False
+    op: Op, graph: Any, config: Any, program: Program, side: Side, *, awaiting: bool = False, modes: Modes = MODES
 ) -> Iterable[tuple[str, Any]]:
     """The chunks of a call; an update has none."""
     if isinstance(op, Update):
@@ -129,7 +135,7 @@ def start(
         return ()
     if isinstance(op, Run | Go):
         config = addressed(graph, config, op.back)
-    options: dict[str, Any] = {"stream_mode": MODES}
+    options: dict[str, Any] = {"stream_mode": list(modes)}
     if graph.checkpointer is not None:
         options["durability"] = program.durability
     if awaiting:

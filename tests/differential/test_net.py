@@ -1,0 +1,48 @@
+"""The comparison can fail: planted faults in one side are noticed by the hand-written programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.differential.cases import CASES
+from tests.differential.compare import disagreement
+from tests.differential.side import Side, side
+
+pytest.importorskip("langgraph.graph", reason="the reference is not installed: pip install 'pregel[compare]'")
+pytestmark = pytest.mark.filterwarnings("ignore")  # what warns is not compared
+
+REFERENCE = side("langgraph")
+
+
+def forgetful(saver_type: Any) -> Any:
+    """A saver type that loses what tasks wrote."""
+
+    class Forgetful(saver_type):  # type: ignore[misc]
+        def put_writes(self, *args: Any, **kwargs: Any) -> None:
+            return None
+
+    return Forgetful
+
+
+FAULTS: dict[str, Callable[[Side], Side]] = {
+    "a Send's argument loses its log": lambda good: replace(
+        good, Send=lambda node, arg: good.Send(node, {**arg, "log": []})
+    ),
+    "an Overwrite is reduced": lambda good: replace(good, Overwrite=lambda value: value),
+    "a Command does not route": lambda good: replace(good, Command=lambda goto=(), **rest: good.Command(**rest)),
+    "a question is answered by itself": lambda good: replace(good, interrupt=lambda question: question),
+    "pending writes are lost": lambda good: replace(good, InMemorySaver=forgetful(good.InMemorySaver)),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_noticed(fault: str) -> None:
+    faulty = FAULTS[fault](REFERENCE)
+
+    noticed = (name for name, program in CASES.items() if disagreement(program, REFERENCE, faulty))
+
+    assert next(noticed, None) is not None
