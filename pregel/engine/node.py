@@ -97,6 +97,7 @@ class PregelNode:
         "metadata",
         "pure",
         "retry_policy",
+        "subgraph",
         "subgraphs",
         "tags",
         "timeout",
@@ -135,6 +136,7 @@ class PregelNode:
         self.metadata = metadata or {}
         self.subgraphs = list(subgraphs)
         self.is_error_handler = is_error_handler
+        self.subgraph: Any = bound if getattr(bound, "is_graph", False) else None
         self.pure = bound is None and mapper is None and not any(writer.asks for writer in self.writers)
 
     def __repr__(self) -> str:

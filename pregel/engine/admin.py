@@ -1,0 +1,209 @@
+"""What is asked of a thread beside running it: its state, its history, and updates from outside, as flows.
+
+1. Reading claims nothing and writes nothing.
+2. An update is one append: claim, records and release together, so it cannot meet a run half way.
+3. The writers of the node an update is made for run as a task body, branches included; the node itself does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pregel.checkpoint.records import Load, Page, Release, Saved, Source, TaskWrites
+from pregel.engine.apply import Applied, Input, apply
+from pregel.engine.effects import Done, Failed, Flow, Loaded, Result, Step
+from pregel.engine.frame import Frame
+from pregel.engine.ids import NULL_TASK, hash16, uuid_text
+from pregel.engine.input import input_writes
+from pregel.engine.plan import END, INPUT, START, TASKS, plan
+from pregel.engine.resume import commit, restore, stored_results
+from pregel.engine.snapshot import checkpoint_config, snapshot
+from pregel.engine.task import PULL, Task
+from pregel.errors import CheckpointNotFoundError, InvalidUpdateError, PregelError
+from pregel.types import StateSnapshot, StateUpdate
+
+COPY = "__copy__"
+
+
+def state_flow(frame: Frame, checkpoint: str | None, *, subgraphs: bool) -> Flow[StateSnapshot | None]:
+    """The snapshot of a thread, None when there is no such checkpoint."""
+    saved, _ = yield from _load(frame, checkpoint)
+    if saved is None:
+        return None
+    return (yield from snapshot(frame, saved, live=checkpoint is None, subgraphs=subgraphs))
+
+
+def history_flow(frame: Frame, page: Page) -> Flow[list[StateSnapshot]]:
+    """The snapshots of a page of history, newest first."""
+    step = Step()
+    step.load.append(page)
+    events = yield step
+    loaded = next(event for event in events if isinstance(event, Loaded))
+    shown = []
+    for saved in loaded.pages[0]:
+        entry = Frame(frame.run, frame.graph, frame.ns)
+        shown.append((yield from snapshot(entry, saved, live=False, subgraphs=False)))
+    return shown
+
+
+def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Sequence[StateUpdate]]) -> Flow[Result]:
+    """Apply updates as if nodes had returned them, one checkpoint a superstep; the result's values are its config."""
+    saved, _ = yield from _load(frame, checkpoint)
+    if checkpoint is not None and saved is None:
+        raise CheckpointNotFoundError(f"Checkpoint {checkpoint!r} does not exist.", thread=frame.run.thread)
+    restore(frame, saved)
+    step = Step(wait=False)
+    step.claim = True
+    try:
+        if saved is not None and checkpoint is None and not _stands_alone(supersteps[0]):
+            _fold_pending(frame, saved)
+        for updates in supersteps:
+            step = yield from _superstep(frame, saved, updates, step)
+            saved = None
+        tasks = plan(frame.plan, frame)
+    except PregelError as error:
+        return Result("failed", error=error)
+    step.release = Release("interrupted" if tasks else "idle", "updated" if tasks else "")
+    yield step
+    return Result("done", checkpoint_config(frame.run.thread, frame.ns, frame.state.checkpoint))
+
+
+def _load(frame: Frame, checkpoint: str | None) -> Flow[tuple[Saved | None, str]]:
+    step = Step()
+    step.load.append(Load(frame.ns, checkpoint))
+    events = yield step
+    loaded = next(event for event in events if isinstance(event, Loaded))
+    assert loaded.opened is not None
+    return loaded.opened.saved[0], loaded.opened.heads.get(frame.ns, "")
+
+
+def _stands_alone(updates: Sequence[StateUpdate]) -> bool:
+    """Whether the first superstep does its own folding, or starts from the checkpoint as it is."""
+    return any(update.as_node in (COPY, INPUT, END) for update in updates)
+
+
+def _superstep(frame: Frame, saved: Saved | None, updates: Sequence[StateUpdate], step: Step) -> Flow[Step]:
+    """One superstep of updates, queued in a step that was not performed yet."""
+    as_node = updates[0].as_node
+    if as_node == COPY:
+        return (yield from _copy(frame, saved, updates[0], step))
+    if as_node == END and updates[0].values is None:
+        return _clear(frame, saved, step)
+    if as_node == INPUT:
+        given_up = plan(frame.plan, frame) if frame.stored else []
+        applied = apply(frame.plan, frame.state, [*given_up, Input(input_writes(frame, updates[0].values))])
+        _commit(frame, step, applied, "input")
+        return step
+    nodes = [_node_of(frame, update, len(updates)) for update in updates]
+    finished: list[Input] = []
+    for name, update in zip(nodes, updates, strict=True):
+        writes, step = yield from _written(frame, name, update.values, step)
+        finished.append(Input(writes, name, ("__interrupt__",)))
+        if frame.stored and writes:
+            _show(frame, step, name, update, writes, len(finished))
+    _commit(frame, step, apply(frame.plan, frame.state, finished), "update")
+    return step
+
+
+def _written(frame: Frame, name: str, values: Any, step: Step) -> Flow[tuple[list[tuple[str, Any]], Step]]:
+    """What the writers of a node make of values; the step so far travels on, it is not performed yet."""
+    task = Task(frame, name, frame.plan.nodes[name], (PULL, name), ("__interrupt__",))
+    task.phase, task.output = "leave", values
+    ask = Step()
+    ask.start.append(task)
+    events = yield ask
+    event = next(event for event in events if isinstance(event, Done | Failed))
+    if isinstance(event, Failed):
+        raise event.error
+    return event.writes, step
+
+
+def _show(frame: Frame, step: Step, name: str, update: StateUpdate, writes: list[tuple[str, Any]], index: int) -> None:
+    """The update's writes on the checkpoint it was made to, for display; they are never applied from there."""
+    checkpoint = frame.state.checkpoint
+    pending = next((task for task in plan(frame.plan, frame) if task.name == name), None)
+    task = update.task_id or (pending.id if pending else uuid_text(hash16((checkpoint, "__interrupt__", str(index)))))
+    shown = [(channel, value) for channel, value in writes if channel != TASKS]
+    if shown:
+        step.writes.append(TaskWrites(frame.ns, checkpoint, task, name, "", shown))
+
+
+def _commit(frame: Frame, step: Step, applied: Applied, source: Source) -> None:
+    frame.state.updated = None if source == "update" else frame.state.updated
+    commit(frame, step, applied, source, [])
+    child = frame.state.checkpoint
+    for record in step.writes:
+        record.child = record.child or child
+
+
+def _node_of(frame: Frame, update: StateUpdate, n: int) -> str:
+    """The node an update is made for, inferred when it does not say and there is just one."""
+    nodes, state = frame.plan.nodes, frame.state
+    if update.as_node is not None:
+        if update.as_node not in nodes:
+            known = ", ".join(name for name in nodes if name != START)
+            raise InvalidUpdateError(f"Node {update.as_node!r} does not exist.", fix=f"Known nodes: {known}.")
+        return update.as_node
+    if n > 1:
+        raise InvalidUpdateError("Several updates in one superstep must each say as_node.")
+    if len(nodes) == 1:
+        return next(iter(nodes))
+    seen = {name: counters for name, counters in state.seen.items() if name in nodes and counters}
+    if not seen:
+        if isinstance(frame.graph.input_channels, str) and frame.graph.input_channels in nodes:
+            return str(frame.graph.input_channels)
+        raise InvalidUpdateError("Ambiguous update: no node has run yet.", fix="Pass as_node=.")
+    latest = sorted(((max(counters.values()), name) for name, counters in seen.items()), reverse=True)
+    if len(latest) > 1 and latest[0][0] == latest[1][0]:
+        names = ", ".join(name for counter, name in latest if counter == latest[0][0])
+        raise InvalidUpdateError(f"Ambiguous update: {names} ran last, together.", fix="Pass as_node=.")
+    return latest[0][1]
+
+
+def _fold_pending(frame: Frame, saved: Saved, *, routes: bool = True) -> None:
+    """Apply what a command wrote from outside, and the stored results of the step's finished tasks."""
+    outside = [(write.channel, write.value) for write in saved.writes if write.task == NULL_TASK and write.idx >= 0]
+    if outside:
+        frame.note(apply(frame.plan, frame.state, [Input(outside)]))
+        frame.state.updated = None
+    pending, _ = stored_results(saved)
+    tasks = plan(frame.plan, frame)
+    for task in tasks:
+        task.writes = [(write.channel, write.value) for write in pending.get(task.id, ())]
+    finished = [task for task in tasks if task.writes]
+    if not routes:
+        keys = set(frame.plan.channels) - set(frame.plan.trigger_to_nodes) - {TASKS}
+        for task in tasks:
+            task.writes = [(channel, value) for channel, value in task.writes if channel in keys]
+        finished = tasks
+    if finished:
+        frame.note(apply(frame.plan, frame.state, finished))
+
+
+def _clear(frame: Frame, saved: Saved | None, step: Step) -> Step:
+    """Fold in what is finished and give up every pending task."""
+    if saved is not None:
+        _fold_pending(frame, saved, routes=False)
+    _commit(frame, step, Applied([], []), "update")
+    return step
+
+
+def _copy(frame: Frame, saved: Saved | None, update: StateUpdate, step: Step) -> Flow[Step]:
+    """A sibling of the addressed checkpoint that says the same; with items, then those updates on top of it."""
+    if saved is None:
+        raise InvalidUpdateError("Cannot copy a checkpoint that does not exist.", fix="Address one that does.")
+    state = frame.state
+    woken = state.updated
+    state.checkpoint, frame.stored = saved.parent or "", saved.parent is not None
+    commit(frame, step, Applied([], []), "fork", [])
+    state.updated = woken
+    items = [StateUpdate(*item) for item in update.values] if isinstance(update.values, list) else []
+    if items:
+        finished = []
+        for item in items:
+            name = _node_of(frame, item, len(items))
+            writes, step = yield from _written(frame, name, item.values, step)
+            finished.append(Input(writes, name, frame.plan.triggers[name]))
+        _commit(frame, step, apply(frame.plan, state, finished), "update")
+    return step

@@ -1,0 +1,206 @@
+"""The barrier of one superstep: it starts the tasks, hears what became of each, and knows when all are in.
+
+1. A finished task's writes are stored when it finishes, except those of the last one to come in: they ride with the
+   checkpoint that applies them, or go out with the rows that say why there is none.
+2. The first failure cancels the tasks that still run; their news is kept as it comes.
+3. A question, and a command for the parent graph, stop nobody: all of the step's are gathered.
+4. News of an attempt that is over is dropped by identity.
+"""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pregel.checkpoint.records import ERROR, INTERRUPT, NO_WRITES, RESUME, TaskWrites
+from pregel.engine.effects import Cancel, Done, Drain, Due, Event, Failed, Gone, Paused, Step
+from pregel.engine.frame import Frame
+from pregel.engine.show import task_update
+from pregel.engine.task import Task, path_text
+from pregel.errors import InternalError, ParentCommand, PregelError
+from pregel.types import Interrupt, RetryPolicy
+
+
+class Barrier:
+    """The tasks of one superstep, on their way in."""
+
+    __slots__ = (
+        "cancelled",
+        "commands",
+        "draining",
+        "failed",
+        "finished",
+        "frame",
+        "open",
+        "paused",
+        "tasks",
+        "unsaved",
+    )
+
+    def __init__(self, frame: Frame, tasks: Sequence[Task]) -> None:
+        self.frame = frame
+        self.tasks = tasks
+        self.open: set[Task] = set()
+        self.finished: list[Task] = []
+        self.failed: list[tuple[Task, BaseException]] = []
+        self.paused: list[tuple[Task, tuple[Interrupt, ...]]] = []
+        self.commands: list[tuple[Task, ParentCommand]] = []
+        self.cancelled = ""
+        self.draining = ""
+        self.unsaved: list[TaskWrites] = []
+
+    def begin(self, step: Step, ready: Sequence[Task]) -> None:
+        """Start the tasks that have no stored result."""
+        self.open.update(ready)
+        step.start.extend(ready)
+
+    def run_pure(self, ready: Sequence[Task], step: Step) -> None:
+        """Run tasks that call no user code here and now; START mostly, so that it shares the input's transaction."""
+        self.open.update(ready)
+        for task in ready:
+            writes: list[tuple[str, Any]] = []
+            try:
+                value = task.read()
+                for writer in task.node.writers:
+                    writer.write(value, writes)
+            except PregelError as error:
+                self._failed(Failed(task, error), step)
+            else:
+                self._done(Done(task, writes), step)
+
+    def feed(self, events: Sequence[Event], step: Step) -> None:
+        """Take in what happened; wishes that follow from it go into the step."""
+        for event in events:
+            _FEEDERS[type(event)](self, event, step)
+        if self.open:  # somebody is still out: what came in so far is stored now
+            step.writes.extend(self.unsaved)
+            self.unsaved = []
+
+    @property
+    def in_order(self) -> list[Task]:
+        """The finished tasks in task order."""
+        return sorted(self.finished, key=_order)
+
+    @property
+    def first_error(self) -> BaseException | None:
+        """The error of the first failed task in task order; the others are in its notes."""
+        if not self.failed:
+            return None
+        (_, first), *others = sorted(self.failed, key=lambda pair: _order(pair[0]))
+        for task, error in others:
+            first.add_note(f"In the same step {task.name!r} (task {task.id}) failed with {error!r}")
+        return first
+
+    @property
+    def questions(self) -> tuple[Interrupt, ...]:
+        """All questions of the step, in task order."""
+        pairs = sorted(self.paused, key=lambda pair: _order(pair[0]))
+        return tuple(question for _, asked in pairs for question in asked)
+
+    def keep(self, task: Task, writes: Sequence[tuple[str, Any]]) -> None:
+        """Queue rows of a task for the journal."""
+        if self.frame.journal is not None:
+            row = TaskWrites(self.frame.ns, task.checkpoint, task.id, task.name, path_text(task.path), writes)
+            self.unsaved.append(row)
+
+    def _ends(self, task: Task) -> bool:
+        if task not in self.open:
+            return False
+        self.open.remove(task)
+        return True
+
+    def _done(self, event: Done, step: Step) -> None:
+        task = event.task
+        if not self._ends(task):
+            return
+        task.writes = event.writes
+        self.finished.append(task)
+        self.keep(task, event.writes or [(NO_WRITES, None)])
+        if "updates" in self.frame.shows and task.name not in self.frame.plan.hidden:
+            step.emit.append((self.frame.ns, "updates", task_update(self.frame, task)))
+
+    def _paused(self, event: Paused, step: Step) -> None:
+        task = event.task
+        if not self._ends(task):
+            return
+        self.paused.append((task, event.asked))
+        rows: list[tuple[str, Any]] = [(INTERRUPT, list(event.asked))]
+        if task.answers:
+            rows.append((RESUME, dict(task.answers)))
+        self.keep(task, rows)
+
+    def _failed(self, event: Failed, step: Step) -> None:
+        task, error = event.task, event.error
+        if not self._ends(task):
+            return
+        if isinstance(error, ParentCommand) and self.frame.ns:
+            self.commands.append((task, error))
+            return
+        policy = None if self.cancelled or self.failed else _policy_for(task, error)
+        if policy is not None:
+            again = task.again()
+            self.open.add(again)
+            step.after.append((_backoff(policy, task.attempt), policy.jitter, Due(again)))
+            return
+        self.failed.append((task, error))
+        if not isinstance(error, ParentCommand):
+            self.keep(task, [(ERROR, error)])
+        self._stop(step)
+
+    def _gone(self, event: Gone, step: Step) -> None:
+        if self._ends(event.task):
+            self.keep(event.task, [(ERROR, CancelledError())])
+
+    def _due(self, event: Due, step: Step) -> None:
+        if event.task in self.open:
+            step.start.append(event.task)
+
+    def _cancel(self, event: Cancel, step: Step) -> None:
+        if not self.cancelled:
+            self.cancelled = event.why
+            self._stop(step)
+
+    def _drain(self, event: Drain, step: Step) -> None:
+        self.draining = event.why
+
+    def _stop(self, step: Step) -> None:
+        step.cancel.extend((task, False) for task in self.open)
+
+
+def _order(task: Task) -> tuple[Any, ...]:
+    return task.order
+
+
+def _policy_for(task: Task, error: BaseException) -> RetryPolicy | None:
+    """The first policy that wants this error tried again, if it has attempts left."""
+    if not isinstance(error, Exception) or isinstance(error, InternalError):
+        return None
+    for policy in task.node.retry_policy or task.frame.plan.retry_policy:
+        if _matches(policy, error):
+            return policy if task.attempt < policy.max_attempts else None
+    return None
+
+
+def _matches(policy: RetryPolicy, error: Exception) -> bool:
+    wanted = policy.retry_on
+    if isinstance(wanted, type):
+        return isinstance(error, wanted)
+    if isinstance(wanted, Sequence):
+        return isinstance(error, tuple(wanted))
+    return bool(wanted(error))
+
+
+def _backoff(policy: RetryPolicy, attempt: int) -> float:
+    return float(min(policy.max_interval, policy.initial_interval * policy.backoff_factor ** (attempt - 1)))
+
+
+_FEEDERS: dict[type[Event], Callable[[Barrier, Any, Step], None]] = {
+    Done: Barrier._done,
+    Paused: Barrier._paused,
+    Failed: Barrier._failed,
+    Gone: Barrier._gone,
+    Due: Barrier._due,
+    Cancel: Barrier._cancel,
+    Drain: Barrier._drain,
+}

@@ -1,0 +1,140 @@
+"""The body of a task: read the input, call the node, turn its output into writes, end in exactly one event.
+
+1. A body is a flow that yields ``(runnable, argument)``; `run_body` calls it, `arun_body` awaits it.
+2. Asked beats everything: a node that asked is paused, whatever it returned or raised after that.
+3. A user's exception is passed on as it is, with a note that says where it happened and without our frames.
+4. KeyboardInterrupt, SystemExit and a real cancellation are not a node's failure: they pass through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from types import TracebackType
+from typing import Any
+
+from pregel.config import current_task
+from pregel.engine.effects import Done, Entered, Failed, Paused, TaskEvent
+from pregel.engine.running import Running
+from pregel.engine.task import Task
+from pregel.errors import GraphInterrupt, NodeCancelledError, ParentCommand
+from pregel.runnable import Runnable, acall_anywhere
+
+Ask = tuple[Runnable, Any]
+
+
+def body(task: Task, running: Running) -> Generator[Ask, Any, TaskEvent]:
+    """The writes of a task, as an event."""
+    if task.phase == "enter":
+        return Entered(task, task.read())
+    node = task.node
+    output = task.output
+    if task.phase == "run":
+        value = task.read()
+        output = value
+        if node.bound is not None:
+            output = yield node.bound, value
+            while isinstance(output, Runnable):
+                output = yield output, value
+    writes = running.writes
+    for writer in node.writers:
+        if writer.asks:
+            writes.extend((yield from writer.route(output, running)))
+        else:
+            writer.write(output, writes)
+    return Done(task, writes)
+
+
+def run_body(task: Task) -> TaskEvent:
+    """Run a task to its event, calling what it asks for. Sets the ambient task: give it a context of its own."""
+    running = Running(task)
+    current_task.set(running)
+    flow = body(task, running)
+    try:
+        runnable, value = next(flow)
+        while True:
+            try:
+                value = runnable.call(value, running)
+            except StopIteration as error:  # a node's own: it must not look like the end of the flow
+                return _ended(running, None, error)
+            runnable, value = flow.send(value)
+    except StopIteration as stop:
+        return _ended(running, stop.value, None)
+    except (GraphInterrupt, ParentCommand, Exception) as error:
+        return _ended(running, None, error)
+    except BaseExceptionGroup as error:
+        if running.asked or _asked_in(error):
+            return _ended(running, None, error)
+        raise
+    finally:
+        running.closed = True
+
+
+async def arun_body(task: Task) -> TaskEvent:
+    """Run a task to its event, awaiting what it asks for."""
+    running = Running(task)
+    token = current_task.set(running)
+    flow = body(task, running)
+    try:
+        runnable, value = next(flow)
+        while True:
+            try:
+                value = await acall_anywhere(runnable, value, running)
+            except StopIteration as error:
+                return _ended(running, None, error)
+            runnable, value = flow.send(value)
+    except StopIteration as stop:
+        return _ended(running, stop.value, None)
+    except asyncio.CancelledError as error:
+        own = asyncio.current_task()
+        if own is not None and own.cancelling():
+            raise
+        mine = NodeCancelledError(f"Node {task.name!r} raised CancelledError itself.", node=task.name, step=task.step)
+        return _ended(running, None, mine.with_traceback(error.__traceback__))
+    except (GraphInterrupt, ParentCommand, Exception) as error:
+        return _ended(running, None, error)
+    except BaseExceptionGroup as error:
+        if running.asked or _asked_in(error):
+            return _ended(running, None, error)
+        raise
+    finally:
+        running.closed = True
+        current_task.reset(token)
+
+
+def _ended(running: Running, event: TaskEvent | None, error: BaseException | None) -> TaskEvent:
+    """The one event of an attempt; asked beats failed beats done."""
+    task = running.task
+    asked = running.asked or _asked_in(error)
+    if asked:
+        return Paused(task, tuple(asked))
+    if event is not None:
+        return event
+    assert error is not None
+    if not isinstance(error, ParentCommand):
+        _annotate(error, task)
+    return Failed(task, error)
+
+
+def _asked_in(error: BaseException | None) -> list[Any]:
+    if isinstance(error, GraphInterrupt):
+        return list(error.interrupts)
+    if isinstance(error, BaseExceptionGroup):
+        return [question for inner in error.exceptions for question in _asked_in(inner)]
+    return []
+
+
+def _annotate(error: BaseException, task: Task) -> None:
+    thread = task.frame.run.thread
+    where = f" of thread {thread!r}" if thread else ""
+    ns = f" in {task.frame.ns!r}" if task.frame.ns else ""
+    error.add_note(f"During task with name {task.name!r} and id {task.id!r}, step {task.step}{where}{ns}")
+    error.__traceback__ = _without_our_frames(error.__traceback__)
+
+
+def _without_our_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback from the first frame that is not ours; the whole one when all are."""
+    tb = traceback
+    while tb is not None and tb.tb_frame.f_globals.get("__name__", "").startswith("pregel."):
+        tb = tb.tb_next
+    return tb or traceback

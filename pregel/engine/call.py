@@ -1,0 +1,211 @@
+"""One call of a public method: arguments and config checked and turned into a run with its journal and root frame."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pregel.checkpoint.records import Page
+from pregel.config import DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, merge_configs
+from pregel.engine.family import family
+from pregel.engine.frame import Frame, Run
+from pregel.engine.ids import Ids
+from pregel.engine.journal import AwaitingJournal, BlockingJournal, Journal
+from pregel.engine.resume import Entry
+from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, NotBuiltError
+from pregel.types import DURABILITIES, STREAM_MODES
+
+if TYPE_CHECKING:
+    from pregel.engine.effects import Flow, Result
+    from pregel.engine.pregel import Pregel
+
+BUILT_MODES = ("values", "updates", "custom")
+_HIDDEN_KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map", "task_id", "run_id")
+_PRIMITIVE = (str, int, bool, float)
+
+
+def clock() -> int:
+    """Unix time in 100 ns ticks."""
+    return time.time_ns() // 100
+
+
+class Call:
+    """What a call asks for, checked; makes a fresh run for each try at the thread."""
+
+    __slots__ = (
+        "arguments",
+        "checkpoint",
+        "config",
+        "context",
+        "durability",
+        "graph",
+        "input",
+        "limit",
+        "modes",
+        "nested",
+        "ns",
+        "output_keys",
+        "subgraphs",
+        "thread",
+    )
+
+    def __init__(
+        self,
+        graph: Pregel,
+        input: Any = None,
+        config: RunnableConfig | None = None,
+        *,
+        modes: Sequence[str] = (),
+        output_keys: str | Sequence[str] | None = None,
+        durability: str | None = None,
+        subgraphs: bool = False,
+        context: Any = None,
+        **arguments: Any,
+    ) -> None:
+        self.graph = graph
+        self.input = input
+        own = (config or {}).get("configurable") or {}
+        ambient = current_task.get()
+        self.nested: Any = ambient if ambient is not None and hasattr(ambient, "task") and not _has_place(own) else None
+        self.config = merge_configs(graph.config, config)
+        self.modes = checked_modes(modes)
+        self.output_keys = checked_keys(graph, output_keys)
+        self.subgraphs = subgraphs
+        self.context = context
+        self.arguments = arguments
+        self.limit = self.config.get("recursion_limit", DEFAULT_RECURSION_LIMIT)
+        if self.limit < 1:
+            raise InvalidInputError("recursion_limit must be at least 1.", fix="Leave it out, or give a larger one.")
+        place = self.config.get("configurable") or {}
+        self.thread, self.ns, self.checkpoint = "", "", None
+        if self.journaled:
+            self.thread = _thread_of(place)
+            self.ns = str(place.get("checkpoint_ns") or "")
+            self.checkpoint = place.get("checkpoint_id") or None
+        self.durability = checked_durability(durability or "sync")
+
+    @property
+    def journaled(self) -> bool:
+        """Whether this call stores anything."""
+        return self.nested is None and bool(self.graph.checkpointer)
+
+    @property
+    def room(self) -> int | None:
+        """How many tasks may run at once."""
+        return self.config.get("max_concurrency")
+
+    def frame(self, kind: type[Journal]) -> Frame:
+        """A root frame with a run of its own."""
+        ids = Ids(clock, random.getrandbits(48))
+        journal: Journal | None = None
+        if self.journaled:
+            names = self.graph.names
+            journal = kind(self.graph.saver, self.thread, ids, os.urandom(16), self.durability, names)
+        run = Run(
+            ids=ids,
+            config=self.config,
+            limit=self.limit,
+            thread=self.thread,
+            journal=journal,
+            modes=self.modes,
+            subgraphs=self.subgraphs,
+            context=self._context(),
+            store=self.graph.store,
+            control=self.arguments.get("control"),
+            metadata=_stored_metadata(self.config) if journal is not None else None,
+            before=names_of(self.arguments.get("interrupt_before")),
+            after=names_of(self.arguments.get("interrupt_after")),
+        )
+        home, answers = "", None
+        if self.nested is not None:
+            home, answers = f"{self.nested.task.id}:{self.nested.next_call()}", self.nested.task.answers
+        return Frame(run, self.graph, self.ns, output_keys=self.output_keys, home=home, answers=answers)
+
+    def start(self, kind: type[Journal]) -> tuple[Frame, Flow[Result]]:
+        """The frame and the flow of one try."""
+        frame = self.frame(kind)
+        return frame, family(frame, Entry(self.input, self.checkpoint))
+
+    def page(self, filter: Any, before: RunnableConfig | None, limit: int | None) -> Page:
+        """The page of history that a caller asks for; an addressed checkpoint is its newest entry's bound."""
+        bound = ((before or {}).get("configurable") or {}).get("checkpoint_id")
+        return Page(self.ns, bound, limit, filter)
+
+    def _context(self) -> Any:
+        if self.context is None and self.nested is not None:
+            return self.nested.task.frame.run.context
+        return self.graph.coerce_context(self.context)
+
+
+def _has_place(configurable: dict[str, Any]) -> bool:
+    return any(key in configurable for key in ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"))
+
+
+def _thread_of(place: dict[str, Any]) -> str:
+    thread = place.get("thread_id")
+    if thread is None or thread == "":
+        raise MissingThreadError()
+    return str(thread)
+
+
+def checked_modes(modes: Sequence[str]) -> frozenset[str]:
+    """The modes as a set; a named error for one that does not exist or is not built."""
+    for mode in modes:
+        if mode not in STREAM_MODES:
+            raise InvalidInputError(f"Unknown stream mode {mode!r}.", fix=f"Use one of {', '.join(STREAM_MODES)}.")
+        if mode not in BUILT_MODES:
+            raise NotBuiltError(f"Stream mode {mode!r} is not built yet.", fix=f"Built: {', '.join(BUILT_MODES)}.")
+    return frozenset(modes)
+
+
+def checked_durability(durability: str) -> Any:
+    """The durability; a named error for one that does not exist."""
+    if durability not in DURABILITIES:
+        raise InvalidInputError(f"Unknown durability {durability!r}.", fix=f"Use one of {', '.join(DURABILITIES)}.")
+    return durability
+
+
+def checked_keys(graph: Pregel, keys: str | Sequence[str] | None) -> str | tuple[str, ...] | None:
+    """Output keys; a named error for a channel that does not exist."""
+    if keys is None:
+        return None
+    for key in (keys,) if isinstance(keys, str) else keys:
+        if key not in graph.channels:
+            raise InvalidInputError(
+                f"Unknown output key {key!r}.", fix=f"Known keys: {', '.join(graph.stream_channels_list)}."
+            )
+    return keys if isinstance(keys, str) else tuple(keys)
+
+
+def names_of(nodes: str | Sequence[str] | None) -> frozenset[str] | str | None:
+    """Breakpoint nodes as a set, or ``*``."""
+    return nodes if nodes is None or nodes == "*" else frozenset((nodes,) if isinstance(nodes, str) else nodes)
+
+
+def _stored_metadata(config: RunnableConfig) -> dict[str, Any]:
+    """What of a config goes into checkpoint metadata: primitives, without coordinates and private keys."""
+    found: dict[str, Any] = {}
+    for source in (config.get("metadata") or {}, config.get("configurable") or {}):
+        for key, value in _items(source):
+            found[key] = value
+    if run_id := (config.get("run_id") or (config.get("configurable") or {}).get("run_id")):
+        found["run_id"] = str(run_id)
+    return found
+
+
+def _items(source: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in source.items():
+        if isinstance(value, _PRIMITIVE) and key not in _HIDDEN_KEYS and not key.startswith(("__", "langgraph_")):
+            yield key, value.replace("\0", "") if isinstance(value, str) else value
+
+
+def require_saver(graph: Pregel) -> None:
+    """A named error when the graph has no checkpointer of its own."""
+    if not graph.checkpointer or graph.checkpointer is True:
+        raise NoCheckpointerError()
+
+
+__all__ = ["AwaitingJournal", "BlockingJournal", "Call", "require_saver"]

@@ -1,0 +1,268 @@
+"""The awaiting driver: performs a flow's Steps on an event loop, blocking nodes on worker threads.
+
+1. The parts of a Step are performed in field order; news is fed, and so stored, before chunks that came with it show.
+2. A single task whose code is async is awaited right here, with no task of its own around it; several get one each and
+   post their own end.
+3. An append runs to its end whatever is cancelled meanwhile.
+4. Cancelling or closing the run winds the flow down: what ended is stored, async tasks are cancelled, threads are
+   waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+from collections import deque
+from collections.abc import AsyncIterator
+from contextvars import copy_context
+from typing import Any
+
+from pregel.engine.body import arun_body
+from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step
+from pregel.engine.journal import AwaitingJournal
+from pregel.engine.pool import Job, shared_pool
+from pregel.engine.task import Task
+
+ENDS = (Done, Failed, Paused, Gone, Entered)
+
+
+class AwaitingDriver:
+    """Drives one run. `chunks` yields what it shows; `result` is there when it is over."""
+
+    def __init__(
+        self, flow: Flow[Result], journal: AwaitingJournal | None, *, live: bool = False, room: int | None = None
+    ) -> None:
+        self.flow = flow
+        self.journal = journal
+        self.live = live
+        self.room = room
+        self.result: Result | None = None
+        self.news: list[Event] = []
+        self.out: deque[Chunk] = deque()
+        self.jobs: dict[Task, asyncio.Task[None] | Job | None] = {}  # None: waits for room
+        self.waiting: deque[Task] = deque()
+        self.timers: set[asyncio.TimerHandle] = set()
+        self.inbox: deque[Event | Chunk] = deque()
+        self.waker: asyncio.Future[None] | None = None
+        self.sound = True
+
+    async def run(self) -> Result:
+        """The result, with nothing shown."""
+        async for _ in self.chunks():
+            pass
+        assert self.result is not None
+        return self.result
+
+    async def chunks(self) -> AsyncIterator[Chunk]:
+        """What the run shows, as it goes; it moves only while somebody pulls."""
+        self.loop = asyncio.get_running_loop()
+        reply: list[Event] | None = None
+        try:
+            while True:
+                try:
+                    step = self.flow.send(reply)  # type: ignore[arg-type]  # None starts a flow
+                except StopIteration as stop:
+                    self.result = stop.value
+                    break
+                self.news = reply = []
+                await self.perform(step, reply)
+                while self.out:
+                    yield self.out.popleft()
+                while step.wait and not reply:
+                    for item in await self.wait():
+                        if isinstance(item, Event):
+                            reply.append(item)
+                        else:
+                            self.out.append(item)
+                    while self.out and not reply:
+                        yield self.out.popleft()
+            if self.journal is not None:
+                await self.journal.flush()
+            while self.out:
+                yield self.out.popleft()
+        finally:
+            if self.result is None:
+                await self.shutdown()
+
+    def post(self, item: Event | Chunk) -> None:
+        """Put something into the inbox, from the loop's own thread."""
+        self.inbox.append(item)
+        if self.waker is not None and not self.waker.done():
+            self.waker.set_result(None)
+
+    def post_from_thread(self, item: Event | Chunk) -> None:
+        """The same from any thread."""
+        self.loop.call_soon_threadsafe(self.post, item)
+
+    def post_anywhere(self, item: Event | Chunk) -> None:
+        """The same from wherever the caller is."""
+        try:
+            here = asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            here = False
+        (self.post if here else self.post_from_thread)(item)
+
+    # -- performing --------------------------------------------------------------------------------------------------
+
+    async def perform(self, step: Step, events: list[Event]) -> None:
+        """Do what a Step asks for; events that are there at once go into the list."""
+        if self.journal is not None and (step.load or step.stores):
+            self.sound = False
+            try:
+                if step.load:
+                    events.append(await self.journal.load(step.load))
+                if step.stores:
+                    await self.journal.store(step)
+            except asyncio.CancelledError:
+                self.sound = True  # delivered after the append had landed
+                raise
+            self.sound = True
+        self.out.extend(step.emit)
+        for task, abandon in step.cancel:
+            self._cancel(task, abandon, events)
+        for seconds, jitter, event in step.after:
+            self._after(seconds + (random.random() if jitter else 0.0), event)
+        if step.start:
+            await self._start(step.start, events)
+
+    async def _start(self, tasks: list[Task], events: list[Event]) -> None:
+        if len(tasks) == 1 and not self.jobs and not self.timers and not self.live and awaits(tasks[0]):
+            task = tasks[0]
+            try:
+                events.append(await arun_body(task))
+            except asyncio.CancelledError:
+                events.append(Gone(task))
+                raise
+            return
+        for task in tasks:
+            if self.room is not None and len(self.jobs) - len(self.waiting) >= self.room:
+                self.jobs[task] = None
+                self.waiting.append(task)
+            else:
+                self._launch(task)
+
+    def _launch(self, task: Task) -> None:
+        if awaits(task):
+            self.jobs[task] = self.loop.create_task(self._body(task))
+        else:
+            job = self.jobs[task] = Job(task, copy_context(), self.post_from_thread)
+            shared_pool().submit(job)
+
+    async def _body(self, task: Task) -> None:
+        event: Event = Gone(task)
+        try:
+            event = await arun_body(task)
+        except asyncio.CancelledError:
+            pass  # whoever cancelled it hears Gone
+        except BaseException as error:
+            event = Failed(task, error)
+            raise
+        finally:
+            self.post(event)
+
+    def _after(self, seconds: float, event: Event) -> None:
+        def fire() -> None:
+            self.timers.discard(handle)
+            self.post(event)
+
+        handle = self.loop.call_later(seconds, fire)
+        self.timers.add(handle)
+
+    def _cancel(self, task: Task, abandon: bool, events: list[Event]) -> None:
+        job = self.jobs.get(task)
+        if isinstance(job, asyncio.Task):
+            job.cancel()
+        elif job is None or job.claim() or abandon:
+            self._free(task)
+            events.append(Gone(task))
+
+    def _free(self, task: Task) -> None:
+        if task in self.jobs:
+            if self.jobs.pop(task) is None:
+                self.waiting.remove(task)
+            elif self.waiting:
+                self._launch(self.waiting.popleft())
+
+    # -- waiting -----------------------------------------------------------------------------------------------------
+
+    async def wait(self) -> list[Event | Chunk]:
+        """What happened next; suspends until something did."""
+        if not self.inbox:
+            self.waker = self.loop.create_future()
+            try:
+                await self.waker
+            finally:
+                self.waker = None
+        news = list(self.inbox)
+        self.inbox.clear()
+        return [item for item in news if self._counts(item)]
+
+    def _counts(self, item: Event | Chunk) -> bool:
+        if not isinstance(item, ENDS):
+            return True
+        if item.task not in self.jobs:
+            return False
+        self._free(item.task)
+        if isinstance(item, Failed) and isinstance(item.error, KeyboardInterrupt | SystemExit):
+            raise item.error
+        return True
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    async def shutdown(self) -> None:
+        """Wind the flow down, to its end even when this is cancelled again."""
+        winding = asyncio.ensure_future(self._wind_down())
+        while not winding.done():
+            try:
+                await asyncio.shield(winding)
+            except asyncio.CancelledError:
+                continue
+            except Exception:
+                break
+        if not winding.cancelled() and (error := winding.exception()) is not None:
+            raise error
+
+    async def _wind_down(self) -> None:
+        if self.sound and inspect.getgeneratorstate(self.flow) == inspect.GEN_SUSPENDED:
+            events: list[Event] = [*self.news, Cancel()]
+            try:
+                while True:
+                    step = self.flow.send(events)
+                    events = []
+                    await self.perform(step, events)
+                    while step.wait and not events:
+                        events = [item for item in await self.wait() if isinstance(item, Event)]
+            except StopIteration as stop:
+                self.result = stop.value
+        self.flow.close()
+        await self._withdraw()
+        if self.journal is not None:
+            self.journal.abandon()
+
+    async def _withdraw(self) -> None:
+        for handle in self.timers:
+            handle.cancel()
+        self.timers.clear()
+        self.waiting.clear()
+        for task, job in list(self.jobs.items()):
+            if isinstance(job, asyncio.Task):
+                job.cancel()
+            elif job is None or job.claim():
+                del self.jobs[task]
+        while self.jobs:
+            if not self.inbox:
+                self.waker = self.loop.create_future()
+                await self.waker
+                self.waker = None
+            item = self.inbox.popleft()
+            if isinstance(item, ENDS):
+                self.jobs.pop(item.task, None)
+
+
+def awaits(task: Task) -> bool:
+    """Whether a task's code has anything to await; the others run on a thread, in one hop."""
+    node: Any = task.node
+    if task.phase == "run" and node.bound is not None and node.bound.has_async:
+        return True
+    return task.phase != "enter" and any(getattr(writer, "has_async", False) for writer in node.writers)

@@ -1,0 +1,193 @@
+"""The blocking driver: performs a flow's Steps on the caller's thread and on worker threads.
+
+1. The parts of a Step are performed in field order.
+2. News is fed to the flow, and so stored, before chunks that came with it are shown.
+3. What was fetched but not yet fed lives on the driver, so closing the stream at any point loses nothing: the flow is
+   told what happened and wound down; tasks that run are waited for, tasks that have not started never do.
+4. After a failed append nothing more is stored: the flow is closed, running tasks are waited for, the error is raised.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextvars import copy_context
+from heapq import heappop, heappush
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from pregel.engine.body import run_body
+from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step
+from pregel.engine.journal import BlockingJournal
+from pregel.engine.pool import Job, on_worker, shared_pool
+from pregel.engine.task import Task
+
+ENDS = (Done, Failed, Paused, Gone, Entered)
+
+
+class BlockingDriver:
+    """Drives one run. `chunks` yields what it shows; `result` is there when it is over."""
+
+    def __init__(
+        self, flow: Flow[Result], journal: BlockingJournal | None, *, live: bool = False, room: int | None = None
+    ) -> None:
+        self.flow = flow
+        self.journal = journal
+        self.live = live  # chunks must show before their node ends: no node runs on the caller's thread
+        self.room = room
+        self.result: Result | None = None
+        self.news: list[Event] = []
+        self.out: deque[Chunk] = deque()
+        self.jobs: dict[Task, Job] = {}
+        self.waiting: deque[Job] = deque()  # jobs beyond max_concurrency
+        self.timers: list[tuple[float, int, Event]] = []
+        self.inbox: SimpleQueue[Event | Chunk] = SimpleQueue()
+        self.sound = True  # no append has failed
+
+    def run(self) -> Result:
+        """The result, with nothing shown."""
+        for _ in self.chunks():
+            pass
+        assert self.result is not None
+        return self.result
+
+    def chunks(self) -> Iterator[Chunk]:
+        """What the run shows, as it goes; it moves only while somebody pulls."""
+        reply: list[Event] | None = None
+        try:
+            while True:
+                try:
+                    step = self.flow.send(reply)  # type: ignore[arg-type]  # None starts a flow
+                except StopIteration as stop:
+                    self.result = stop.value
+                    break
+                self.news = reply = self.perform(step)
+                while self.out:
+                    yield self.out.popleft()
+                while step.wait and not reply:
+                    for item in self.wait():
+                        if isinstance(item, Event):
+                            reply.append(item)
+                        else:
+                            self.out.append(item)
+                    while self.out and not reply:
+                        yield self.out.popleft()
+            if self.journal is not None:
+                self.journal.flush()
+            while self.out:
+                yield self.out.popleft()
+        finally:
+            if self.result is None:
+                self.shutdown()
+
+    # -- performing --------------------------------------------------------------------------------------------------
+
+    def perform(self, step: Step) -> list[Event]:
+        """Do what a Step asks for; the events that are there at once."""
+        events: list[Event] = []
+        if self.journal is not None and (step.load or step.stores):
+            self.sound = False
+            if step.load:
+                events.append(self.journal.load(step.load))
+            if step.stores:
+                self.journal.store(step)
+            self.sound = True
+        self.out.extend(step.emit)
+        for task, abandon in step.cancel:
+            self._cancel(task, abandon, events)
+        for seconds, jitter, event in step.after:
+            wait = seconds + (random.random() if jitter else 0.0)
+            heappush(self.timers, (time.monotonic() + wait, id(event), event))
+        if step.start:
+            self._start(step.start, events)
+        return events
+
+    def _start(self, tasks: list[Task], events: list[Event]) -> None:
+        if len(tasks) == 1 and not self.jobs and not self.timers and not self.live:
+            events.append(copy_context().run(run_body, tasks[0]))
+            return
+        for task in tasks:
+            job = self.jobs[task] = Job(task, copy_context(), self.inbox.put)
+            if self.room is not None and len(self.jobs) > self.room:
+                self.waiting.append(job)
+            else:
+                shared_pool().submit(job)
+
+    def _cancel(self, task: Task, abandon: bool, events: list[Event]) -> None:
+        job = self.jobs.get(task)
+        if job is None or job.claim():
+            self._free(task)
+            events.append(Gone(task))
+        elif abandon:
+            self._free(task)
+            events.append(Gone(task))
+
+    def _free(self, task: Task) -> None:
+        if self.jobs.pop(task, None) is not None and self.waiting:
+            shared_pool().submit(self.waiting.popleft())
+
+    # -- waiting -----------------------------------------------------------------------------------------------------
+
+    def wait(self) -> list[Event | Chunk]:
+        """What happened next; blocks until something did."""
+        if on_worker() and self.inbox.empty():
+            job = next((job for job in self.jobs.values() if job.claim()), None)
+            if job is not None:
+                job.run()
+        timeout = max(0.0, self.timers[0][0] - time.monotonic()) if self.timers else None
+        news: list[Event | Chunk] = []
+        try:
+            news.append(self.inbox.get(timeout=timeout))
+            while True:
+                news.append(self.inbox.get_nowait())
+        except Empty:
+            pass
+        while self.timers and self.timers[0][0] <= time.monotonic():
+            news.append(heappop(self.timers)[2])
+        return [item for item in news if self._counts(item)]
+
+    def _counts(self, item: Event | Chunk) -> bool:
+        """Free the slot of a task that ended; news of a task that was left behind does not count."""
+        if not isinstance(item, ENDS):
+            return True
+        if item.task not in self.jobs:
+            return False
+        self._free(item.task)
+        if isinstance(item, Failed) and not isinstance(item.error, Exception) and _ends_process(item.error):
+            raise item.error
+        return True
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def shutdown(self) -> None:
+        """Wind the flow down: what ended is stored, what has not started never runs, what runs is waited for."""
+        if self.sound and inspect.getgeneratorstate(self.flow) == inspect.GEN_SUSPENDED:
+            events: list[Event] = [*self.news, Cancel()]
+            try:
+                while True:
+                    step = self.flow.send(events)
+                    events = self.perform(step)
+                    while step.wait and not events:
+                        events = [item for item in self.wait() if isinstance(item, Event)]
+            except StopIteration as stop:
+                self.result = stop.value
+        self.flow.close()
+        self._withdraw()
+        if self.journal is not None:
+            self.journal.abandon()
+
+    def _withdraw(self) -> None:
+        for task, job in list(self.jobs.items()):
+            if job.claim():
+                del self.jobs[task]
+        while self.jobs:
+            item = self.inbox.get()
+            if isinstance(item, ENDS):
+                self.jobs.pop(item.task, None)
+
+
+def _ends_process(error: BaseException) -> bool:
+    return isinstance(error, KeyboardInterrupt | SystemExit)

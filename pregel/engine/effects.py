@@ -1,0 +1,191 @@
+"""The vocabulary of the engine: what a flow wants (`Step`) and what it hears (events).
+
+1. A driver performs the parts of a Step *in field order*: what is stored comes before what is shown, and both come
+   before what starts. That order is the durability rule.
+2. `writes` and `saves` of one Step are one transaction.
+3. An event carries the `Task` object it is about, so news of an attempt that is over is told by identity.
+4. Exactly one of Done, Failed, Paused, Gone ends each started or cancelled task; nothing else frees its slot.
+5. A Step with `wait` False is answered as soon as it is performed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from pregel.checkpoint.records import Load, Opened, Page, Release, Save, TaskWrites
+from pregel.types import Interrupt
+
+if TYPE_CHECKING:
+    from pregel.engine.task import Task
+
+T = TypeVar("T")
+Chunk = tuple[str, str, Any]  # namespace, stream mode, data
+
+
+class Step:
+    """What a flow wants done, in the order it is done."""
+
+    __slots__ = ("after", "cancel", "claim", "emit", "load", "release", "saves", "settle", "start", "wait", "writes")
+
+    def __init__(self, *, wait: bool = True) -> None:
+        self.load: list[Load | Page] = []
+        self.claim = False
+        self.writes: list[TaskWrites] = []
+        self.saves: list[Save] = []
+        self.release: Release | None = None
+        self.settle: list[tuple[Any, Any]] = []
+        self.emit: list[Chunk] = []
+        self.cancel: list[tuple[Task, bool]] = []
+        self.after: list[tuple[float, bool, Event]] = []  # seconds, jitter, event
+        self.start: list[Task] = []
+        self.wait = wait
+
+    @property
+    def stores(self) -> bool:
+        """Whether performing this step appends to the journal."""
+        return bool(self.claim or self.writes or self.saves or self.release)
+
+    def absorb(self, other: Step) -> None:
+        """Add another flow's wishes to this one, part by part."""
+        self.load += other.load
+        self.claim = self.claim or other.claim
+        self.writes += other.writes
+        self.saves += other.saves
+        self.release = other.release or self.release
+        self.settle += other.settle
+        self.emit += other.emit
+        self.cancel += other.cancel
+        self.after += other.after
+        self.start += other.start
+        self.wait = self.wait or other.wait
+
+
+class Event:
+    """Something that happened."""
+
+    __slots__ = ()
+
+
+class TaskEvent(Event):
+    """Something that happened to a task."""
+
+    __slots__ = ("task",)
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+
+class Done(TaskEvent):
+    """The node returned; `writes` is what it wrote, routing already evaluated."""
+
+    __slots__ = ("writes",)
+
+    def __init__(self, task: Task, writes: list[tuple[str, Any]]) -> None:
+        self.task, self.writes = task, writes
+
+
+class Entered(TaskEvent):
+    """The input of a subgraph task was read; `value` is what the child starts from."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, task: Task, value: Any) -> None:
+        self.task, self.value = task, value
+
+
+class Failed(TaskEvent):
+    """The node raised."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, task: Task, error: BaseException) -> None:
+        self.task, self.error = task, error
+
+
+class Paused(TaskEvent):
+    """The node asked, whatever it did after that."""
+
+    __slots__ = ("asked",)
+
+    def __init__(self, task: Task, asked: tuple[Interrupt, ...]) -> None:
+        self.task, self.asked = task, asked
+
+
+class Gone(TaskEvent):
+    """The task was cancelled and has unwound, or never ran."""
+
+    __slots__ = ()
+
+
+class Pushed(TaskEvent):
+    """A call from inside a running task (`@task`); `call` is owed an outcome by `settle`."""
+
+    __slots__ = ("arg", "call", "fn", "index", "name")
+
+    def __init__(self, task: Task, index: int, name: str, fn: Any, arg: Any, call: Any) -> None:
+        self.task, self.index, self.name, self.fn, self.arg, self.call = task, index, name, fn, arg, call
+
+
+class Timeout(TaskEvent):
+    """A timer of a running task ran out; `kind` is run or idle."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, task: Task, kind: Literal["run", "idle"]) -> None:
+        self.task, self.kind = task, kind
+
+
+class Due(TaskEvent):
+    """A backoff is over: the task may start."""
+
+    __slots__ = ()
+
+
+class Loaded(Event):
+    """What the loads of a Step found, in their order."""
+
+    __slots__ = ("opened", "pages", "requests")
+
+    def __init__(self, requests: list[Load | Page], opened: Opened | None, pages: list[Any]) -> None:
+        self.requests, self.opened, self.pages = requests, opened, pages
+
+
+class Cancel(Event):
+    """To a flow: wind down. What ended is kept, what runs is cancelled."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, why: str = "cancelled") -> None:
+        self.why = why
+
+
+class Drain(Event):
+    """To a flow: stop at the next barrier."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, why: str = "shutdown") -> None:
+        self.why = why
+
+
+RunStatus = Literal["done", "interrupted", "drained", "exhausted", "failed", "cancelled", "parent"]
+
+
+class Result:
+    """How a run ended. Only the public method raises `error`."""
+
+    __slots__ = ("asked", "command", "error", "status", "values")
+
+    def __init__(
+        self,
+        status: RunStatus,
+        values: Any = None,
+        asked: tuple[Interrupt, ...] = (),
+        error: BaseException | None = None,
+        command: Any = None,
+    ) -> None:
+        self.status, self.values, self.asked, self.error, self.command = status, values, asked, error, command
+
+
+Flow = Generator[Step, list[Event], T]

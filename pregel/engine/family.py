@@ -1,0 +1,250 @@
+"""The flows of one run as one flow: a graph, the subgraphs its tasks run, and theirs.
+
+1. It owns the live flows, merges their wishes into one `Step` and routes events to the flow they are about, so the
+   drivers know one flow and nothing of subgraphs, and siblings share one transaction.
+2. In one exchange each flow is asked at most once, children before parents: a flow is never told about a Step that was
+   not performed yet, and a parent hears of all its children at once.
+3. A subgraph task has two ends that may call user code, reading its input and writing its output; both run as ordinary
+   task bodies (`enter`, `leave`) in the driver.
+4. At most `ROOM` children of one parent are live; the others wait in that parent's line, so a parent of thousands
+   costs the memory of a few.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pregel.engine.effects import (
+    Cancel,
+    Done,
+    Entered,
+    Event,
+    Failed,
+    Flow,
+    Gone,
+    Loaded,
+    Paused,
+    Result,
+    Step,
+    TaskEvent,
+)
+from pregel.engine.frame import Frame
+from pregel.engine.loop import loop
+from pregel.engine.resume import Entry
+from pregel.engine.task import Task
+from pregel.errors import InternalError, InvalidUpdateError
+
+ROOM = 64
+ENDS = (Done, Failed, Paused, Gone)
+
+
+def family(frame: Frame, entry: Entry) -> Flow[Result]:
+    """How the root graph ended, after running it together with all that runs inside it."""
+    if not frame.plan.has_subgraphs:
+        return (yield from loop(frame, entry))
+    return (yield from Family(Member(loop(frame, entry))).run())
+
+
+class Member:
+    """A live flow: a frame's loop, the member whose task it runs, and the children that wait for room."""
+
+    __slots__ = ("children", "depth", "flow", "line", "loads", "parent", "task")
+
+    def __init__(self, flow: Flow[Result], parent: Member | None = None, task: Task | None = None) -> None:
+        self.flow = flow
+        self.parent = parent
+        self.task = task
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.children: dict[Task, Member] = {}
+        self.line: deque[tuple[Task, Any]] = deque()
+        self.loads = 0
+
+
+class Family:
+    """The live members of one run and the news that wait for them."""
+
+    __slots__ = ("leaving", "levels", "owners", "root")
+
+    def __init__(self, root: Member) -> None:
+        self.root = root
+        self.owners: dict[Task, Member] = {}
+        self.levels: dict[int, dict[Member, list[Event] | None]] = {0: {root: None}}  # depth -> news by member
+        self.leaving: list[Task] = []  # subgraph tasks whose child is done and whose output is to be written
+
+    def run(self) -> Flow[Result]:
+        """Turn the members' wishes into one Step at a time until the root is over."""
+        while True:
+            batch, answered = Step(), []
+            asked: set[Member] = set()
+            later: list[tuple[Member, list[Event]]] = []
+            while self.levels:
+                member, news = self._next()
+                if member in asked:
+                    later.append((member, news or []))
+                    continue
+                asked.add(member)
+                try:
+                    step = member.flow.send(news)  # type: ignore[arg-type]  # None starts a flow
+                except StopIteration as stop:
+                    if member is self.root:
+                        return stop.value  # type: ignore[no-any-return]
+                    self._over(member, stop.value)
+                    continue
+                member.loads = len(step.load)
+                if member.loads or not step.wait:
+                    answered.append(member)
+                self._take(member, step, batch)
+            batch.start += self.leaving
+            self.leaving = []
+            batch.wait = not answered and not later
+            events = yield batch
+            for member, news in later:
+                self._tell(member, *news)
+            self._route(answered, events)
+
+    def _next(self) -> tuple[Member, list[Event] | None]:
+        depth = max(self.levels)
+        level = self.levels[depth]
+        member = next(iter(level))
+        news = level.pop(member)
+        if not level:
+            del self.levels[depth]
+        return member, news
+
+    def _tell(self, member: Member, *events: Event) -> None:
+        """Queue news for a member that is still alive."""
+        if member.parent is None or member.parent.children.get(member.task) is member:  # type: ignore[arg-type]
+            level = self.levels.setdefault(member.depth, {})
+            level[member] = [*(level.get(member) or ()), *events]
+
+    def _take(self, member: Member, step: Step, batch: Step) -> None:
+        """Keep what concerns subgraphs, pass the rest on."""
+        own: list[Task] = []
+        for task in step.start:
+            self.owners[task] = member
+            if task.node.subgraph is None:
+                own.append(task)
+            elif task.node.mapper is None:
+                self._enter(member, task, task.read())
+            else:
+                task.phase = "enter"
+                own.append(task)
+        for _, _, event in step.after:
+            if isinstance(event, TaskEvent):
+                self.owners[event.task] = member
+        step.start = own
+        if step.cancel:
+            step.cancel = [pair for pair in step.cancel if not self._cancel_child(member, pair[0])]
+        batch.absorb(step)
+
+    def _enter(self, member: Member, task: Task, value: Any) -> None:
+        if len(member.children) >= ROOM:
+            member.line.append((task, value))
+        else:
+            self._admit(member, task, value)
+
+    def _admit(self, member: Member, task: Task, value: Any) -> None:
+        parent, graph = task.frame, task.node.subgraph
+        ns = task.ns if graph.checkpointer is not True else stable_namespace(task.ns)
+        if graph.checkpointer is True and any(other.ns == ns for other in self._live_frames(member)):
+            error = InvalidUpdateError(
+                f"Two tasks run the persistent subgraph {ns!r} at once.",
+                fix="Run it once a step, or compile it without checkpointer=True.",
+                node=task.name,
+            )
+            self._tell(member, Failed(task, error))
+            return
+        frame = Frame(
+            parent.run,
+            graph,
+            ns,
+            is_root=False,
+            fresh=task.fresh and graph.checkpointer is not True,
+            parents={**parent.parents, parent.ns: task.checkpoint},
+            home=task.id if graph.checkpointer is False or parent.journal is None else "",
+            answers=task.answers if graph.checkpointer is False else None,
+        )
+        entry = Entry(value, answers=task.answers, resuming=not task.fresh)
+        child = member.children[task] = Member(loop(frame, entry), member, task)
+        task.child = frame
+        self.levels.setdefault(child.depth, {})[child] = None
+
+    def _live_frames(self, member: Member) -> list[Frame]:
+        return [task.child for task in member.children if task.child is not None]
+
+    def _over(self, child: Member, result: Result) -> None:
+        """A child ended: its output is to be written, or its parent hears how its task ended."""
+        parent, task = child.parent, child.task
+        assert parent is not None and task is not None
+        del parent.children[task]
+        if result.status in ("done", "parent"):
+            task.phase, task.output = "leave", _output(result)
+            self.leaving.append(task)
+        else:
+            del self.owners[task]
+            self._tell(parent, _news(task, result))
+        if parent.line:
+            self._admit(parent, *parent.line.popleft())
+
+    def _cancel_child(self, member: Member, task: Task) -> bool:
+        child = member.children.get(task)
+        if child is not None:
+            self._tell(child, Cancel())
+            return True
+        waiting = next((pair for pair in member.line if pair[0] is task), None)
+        if waiting is not None:
+            member.line.remove(waiting)
+            self._tell(member, Gone(task))
+            return True
+        return False
+
+    def _route(self, answered: Sequence[Member], events: Sequence[Event]) -> None:
+        """Hand each event to the member it is about; members that asked for no event are answered too."""
+        for member in answered:
+            self._tell(member)
+        loads = [member for member in answered if member.loads]
+        for event in events:
+            if isinstance(event, TaskEvent):
+                ended = isinstance(event, ENDS)
+                owner = self.owners.pop(event.task, None) if ended else self.owners.get(event.task)
+                if owner is not None and isinstance(event, Entered):
+                    self._enter(owner, event.task, event.value)
+                elif owner is not None:
+                    self._tell(owner, event)
+            elif isinstance(event, Loaded):
+                self._split(event, loads)
+            else:
+                self._tell(self.root, event)
+
+    def _split(self, event: Loaded, loads: Sequence[Member]) -> None:
+        """One round trip answered the loads of several members, in the order they asked."""
+        at = 0
+        for member in loads:
+            upto = at + member.loads
+            opened = event.opened and replace(event.opened, saved=event.opened.saved[at:upto])
+            self._tell(member, Loaded(event.requests[at:upto], opened, event.pages))
+            at = upto
+
+
+def stable_namespace(ns: str) -> str:
+    """A namespace without its task ids: where a persistent subgraph lives."""
+    return "|".join(part.split(":")[0] for part in ns.split("|"))
+
+
+def _output(result: Result) -> Any:
+    """What a child's end means as the output of its node: its values, or its commands for this graph."""
+    if result.status == "done":
+        return result.values
+    commands = [replace(command, graph=None) for command in result.command]
+    return commands[0] if len(commands) == 1 else commands
+
+
+def _news(task: Task, result: Result) -> Event:
+    if result.status == "interrupted":
+        return Paused(task, result.asked)
+    if result.status == "cancelled":
+        return Gone(task)
+    return Failed(task, result.error or InternalError(f"A subgraph ended as {result.status} and said nothing."))

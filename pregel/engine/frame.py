@@ -1,0 +1,156 @@
+"""A run (one call of a public method) and its frames (one for each graph that it runs, by namespace)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pregel.config import RunnableConfig
+from pregel.engine.apply import Applied
+from pregel.engine.ids import Ids
+from pregel.engine.plan import Plan
+from pregel.engine.state import State
+from pregel.runtime import RunControl
+
+if TYPE_CHECKING:
+    from pregel.engine.journal import Journal
+
+Post = Callable[[tuple[str, str, Any]], None]
+
+
+class Run:
+    """What all frames of one call share."""
+
+    __slots__ = (
+        "after",
+        "before",
+        "config",
+        "context",
+        "control",
+        "ids",
+        "journal",
+        "limit",
+        "live",
+        "metadata",
+        "modes",
+        "post",
+        "store",
+        "subgraphs",
+        "thread",
+    )
+
+    def __init__(
+        self,
+        *,
+        ids: Ids,
+        config: RunnableConfig,
+        limit: int,
+        thread: str = "",
+        journal: Journal | None = None,
+        modes: frozenset[str] = frozenset(),
+        subgraphs: bool = False,
+        context: Any = None,
+        store: Any = None,
+        control: RunControl | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        before: frozenset[str] | str | None = None,
+        after: frozenset[str] | str | None = None,
+    ) -> None:
+        self.ids = ids
+        self.config = config
+        self.limit = limit
+        self.thread = thread
+        self.journal = journal
+        self.modes = modes
+        self.subgraphs = subgraphs
+        self.context = context
+        self.store = store
+        self.control = control
+        self.metadata = dict(metadata or {})
+        self.before, self.after = before, after  # static breakpoints of the call; None: the graph's own
+        self.live = "custom" in modes or "messages" in modes  # chunks must show before their node ends
+        self.post: Post = _nobody_listens
+
+
+def _nobody_listens(chunk: tuple[str, str, Any]) -> None:
+    return None
+
+
+class Frame:
+    """One graph on its way: its plan, its namespace, its state."""
+
+    __slots__ = (
+        "after",
+        "answers",
+        "before",
+        "changed_news",
+        "emitted",
+        "home",
+        "fresh",
+        "graph",
+        "is_root",
+        "journal",
+        "last_values",
+        "ns",
+        "output_keys",
+        "parents",
+        "plan",
+        "run",
+        "seen_news",
+        "shows",
+        "state",
+        "stored",
+        "stream_keys",
+        "tasks_fresh",
+    )
+
+    def __init__(
+        self,
+        run: Run,
+        graph: Any,
+        ns: str = "",
+        *,
+        is_root: bool = True,
+        fresh: bool = False,
+        output_keys: str | tuple[str, ...] | None = None,
+        parents: Mapping[str, str] | None = None,
+        home: str = "",
+        answers: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.run = run
+        self.home = home  # stands in for a checkpoint id where nothing is stored: the task that runs this graph
+        self.answers = answers or {}  # interrupt id -> answer, for a graph that stores none itself
+        self.journal = None if graph.checkpointer is False and not is_root else run.journal
+        self.graph = graph
+        self.plan: Plan = graph.plan
+        self.ns = ns
+        self.is_root = is_root
+        self.fresh = fresh  # nothing can be stored under this namespace
+        self.tasks_fresh = True  # nothing can be stored under the namespaces of the next tasks
+        self.stored = False  # whether state.checkpoint names a stored checkpoint
+        self.parents = dict(parents or {})
+        self.state = State(self.plan)
+        self.output_keys: str | tuple[str, ...] = graph.output_keys if output_keys is None else output_keys
+        self.stream_keys: str | tuple[str, ...] = graph.stream_keys if output_keys is None else output_keys
+        self.shows = run.modes if run.subgraphs or is_root else frozenset[str]()
+        self.before: frozenset[str] | str = run.before if is_root and run.before is not None else graph.before
+        self.after: frozenset[str] | str = run.after if is_root and run.after is not None else graph.after
+        self.emitted = False  # whether there is a value to return
+        self.last_values: Any = None
+        self.seen_news: set[str] = set()  # seen entries and channels that changed without a checkpoint of their own
+        self.changed_news: dict[str, None] = {}
+
+    def note(self, applied: Applied) -> None:
+        """Remember what an apply changed until the next checkpoint carries it."""
+        self.seen_news.update(applied.seen)
+        self.changed_news.update(dict.fromkeys(applied.changed))
+
+    def metadata(self) -> dict[str, Any]:
+        """The metadata of a checkpoint made now, beside its source and step."""
+        return {"parents": self.parents, **self.run.metadata}
+
+    @property
+    def drain_asked(self) -> str:
+        """Why the caller asked to stop after this step; empty when it did not."""
+        control = self.run.control
+        return (control.drain_reason or "") if control is not None else ""

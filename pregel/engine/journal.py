@@ -1,0 +1,293 @@
+"""One run's way to its thread in the saver: the claim, the queue of appends, the durability modes.
+
+1. The claim rides in the first append that has records, the release in the last; no commit of their own on the
+   straight path. A claim is always waited for, whatever the durability.
+2. ``sync`` waits for each append. ``async`` has one append in flight and waits for the one before it, so a step is
+   stored before the code of the step after the next starts. ``exit`` claims, then holds everything for one last append.
+3. Records are encoded on the caller's thread before anything is handed over, so nothing changes them later.
+4. An append that was sent is never abandoned: a cancellation waits until its answer is there.
+5. After a refused or failed append nothing more is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pregel.checkpoint import lease
+from pregel.checkpoint.journal_saver import JournalSaver
+from pregel.checkpoint.keys import id_bytes
+from pregel.checkpoint.ledger import Ledger
+from pregel.checkpoint.records import (
+    RESUME,
+    Append,
+    Claim,
+    Load,
+    Opened,
+    Page,
+    Receipt,
+    Release,
+    Save,
+    TaskWrites,
+    ThreadRow,
+)
+from pregel.engine.effects import Loaded, Step
+from pregel.engine.ids import Ids
+from pregel.errors import AuthorityLost, SerializationError, ThreadBusy, ThreadDeleted
+from pregel.types import Durability
+
+T = TypeVar("T")
+
+
+class ClaimMissed(Exception):
+    """The thread changed between load and claim: load again and start over. Never reaches a user."""
+
+
+class Journal:
+    """What both kinds of journal share: everything but the waiting."""
+
+    def __init__(
+        self,
+        saver: JournalSaver,
+        thread: str,
+        ids: Ids,
+        token: bytes,
+        durability: Durability,
+        names: Iterable[str] = (),
+    ) -> None:
+        self.saver = saver
+        self.thread = thread
+        self.ids = ids
+        self.token = token
+        self.durability = durability
+        self.names = names
+        self.ledger = Ledger(saver.serde, saver.names)
+        self.row = ThreadRow(thread)
+        self.epoch = 0
+        self.seq = 0
+        self.claimed = False
+        self.held_saves: dict[str, Save] = {}
+        self.held_writes: list[TaskWrites] = []
+        self.failure: SerializationError | None = None
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def took(self, requests: Sequence[Load | Page], opened: Opened | None, pages: list[Any]) -> Loaded:
+        """Take in what a load found."""
+        if opened is not None:
+            self.ledger.open(opened)
+            self.ids.follow(opened.thread.last_id)
+            if not self.claimed:
+                self.row, self.seq = opened.thread, opened.thread.seq
+        return Loaded(list(requests), opened, pages)
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def missing(self, step: Step) -> set[str]:
+        """Names that must be interned before the records of a step can be encoded."""
+        return self.ledger.missing(step.writes, step.saves)
+
+    def encode(self, step: Step) -> Append | None:
+        """The append for a step's records; None when they are held for the end."""
+        writes, saves = step.writes, step.saves
+        if self.durability == "exit":
+            writes, saves = self._hold(step)
+            if self.claimed and step.release is None:
+                return None
+        append = Append(
+            thread=self.thread,
+            tno=self.row.tno,
+            epoch=self.epoch,
+            run=self.token,
+            seq=self.seq,
+            k=0,
+            mark=self.token[:4] + (self.seq & 0xFFFFFFFF).to_bytes(4, "big"),
+            release=step.release,
+        )
+        try:
+            for record in writes:
+                self.ledger.add_writes(record, append)
+            for save in saves:
+                append.k += 1
+                self.ledger.add_save(save, append, self.seq + append.k)
+                append.last_id = id_bytes(save.id)
+        except SerializationError as error:  # what could be encoded is stored, then the run fails with this
+            append.release = Release("failed", f"{type(error).__name__}: {error.message}")
+            self.failure = error
+        append.k = max(append.k, 1)
+        if not self.claimed:
+            append.claim = self._claim()
+        self.seq += append.k
+        return append
+
+    def _hold(self, step: Step) -> tuple[list[TaskWrites], list[Save]]:
+        """Keep records for the end; what must go out now anyway is returned."""
+        answers = [record for record in step.writes if any(channel == RESUME for channel, _ in record.writes)]
+        for save in step.saves:
+            held = self.held_saves.get(save.ns)
+            self.held_saves[save.ns] = save if held is None else _merged(held, save)
+            self.held_writes = [record for record in self.held_writes if record.ns != save.ns]
+        stored = {save.ns: save.id for save in step.saves}
+        self.held_writes += [r for r in step.writes if stored.get(r.ns, r.checkpoint) == r.checkpoint]
+        if step.release is not None:
+            writes, self.held_writes = self.held_writes, []
+            saves, self.held_saves = list(self.held_saves.values()), {}
+            return writes, saves
+        return ([], []) if self.claimed else (answers, [])
+
+    def _claim(self) -> Claim:
+        row, dead = self.row, False
+        if row.run is not None:
+            dead = row.owner is None or lease.is_dead(row.owner, row.run)
+            if not dead:
+                where = (
+                    f"process {row.owner.pid} on {row.owner.host or 'this host'}" if row.owner else "another process"
+                )
+                raise ThreadBusy(f"Thread {self.thread!r} is being run by {where}.", thread=self.thread)
+        lease.live_runs.add(self.token)
+        return Claim(epoch=row.epoch, gen=row.gen, owner=lease.this_owner(), dead=dead)
+
+    def settle(self, append: Append, receipt: Receipt) -> None:
+        """Take in the answer to an append."""
+        if receipt.landed:
+            self.row, self.epoch = receipt.thread, receipt.thread.epoch
+            self.claimed = append.release is None
+            if append.release is not None:
+                self.abandon()
+            return
+        self.abandon()
+        if append.claim is not None:
+            raise ClaimMissed
+        if receipt.thread.tno == 0:
+            raise ThreadDeleted(thread=self.thread)
+        raise AuthorityLost(
+            f"Thread {self.thread!r} was taken over by another owner (epoch {receipt.thread.epoch}, ours {append.epoch}).",
+            fix="Nothing of this run was written after that; load the thread again to see how it went on.",
+            thread=self.thread,
+        )
+
+    def abandon(self) -> None:
+        """This run will not act on the thread again; without a release the next claim finds a dead owner."""
+        lease.live_runs.discard(self.token)
+
+
+class BlockingJournal(Journal):
+    """The journal of the blocking driver."""
+
+    flight: Future[None] | None = None
+
+    def load(self, requests: Sequence[Load | Page]) -> Loaded:
+        """Answer a step's loads in one round trip."""
+        loads = [request for request in requests if isinstance(request, Load)]
+        opened = self.saver.load(self.thread, loads, self.names) if loads else None
+        pages = [self.saver.page(self.thread, request) for request in requests if isinstance(request, Page)]
+        return self.took(requests, opened, pages)
+
+    def store(self, step: Step) -> None:
+        """Store a step's records as the durability says."""
+        if missing := self.missing(step):
+            self.saver.intern(missing)
+        append = self.encode(step)
+        if append is None:
+            return
+        self.flush()
+        if self.durability == "async" and append.claim is None and append.release is None and self.failure is None:
+            self.flight = _background().submit(self._send, append)
+            return
+        self._send(append)
+        if self.failure is not None:
+            raise self.failure
+
+    def flush(self) -> None:
+        """Wait for the append in flight."""
+        flight, self.flight = self.flight, None
+        if flight is not None:
+            flight.result()
+
+    def _send(self, append: Append) -> None:
+        append.epoch = self.epoch
+        self.settle(append, self.saver.append(append))
+
+
+class AwaitingJournal(Journal):
+    """The journal of the awaiting driver."""
+
+    flight: asyncio.Task[None] | None = None
+
+    async def load(self, requests: Sequence[Load | Page]) -> Loaded:
+        """Answer a step's loads in one round trip."""
+        loads = [request for request in requests if isinstance(request, Load)]
+        opened = await self.saver.aload(self.thread, loads, self.names) if loads else None
+        pages = [await self.saver.apage(self.thread, request) for request in requests if isinstance(request, Page)]
+        return self.took(requests, opened, pages)
+
+    async def store(self, step: Step) -> None:
+        """Store a step's records as the durability says."""
+        if missing := self.missing(step):
+            await self.saver.aintern(missing)
+        append = self.encode(step)
+        if append is None:
+            return
+        await self.flush()
+        if self.durability == "async" and append.claim is None and append.release is None and self.failure is None:
+            self.flight = asyncio.create_task(self._send(append))
+            return
+        await whole(self._send(append))
+        if self.failure is not None:
+            raise self.failure
+
+    async def flush(self) -> None:
+        """Wait for the append in flight."""
+        flight, self.flight = self.flight, None
+        if flight is not None:
+            await whole(flight)
+
+    async def _send(self, append: Append) -> None:
+        append.epoch = self.epoch
+        self.settle(append, await self.saver.aappend(append))
+
+
+async def whole(work: Awaitable[T]) -> T:
+    """Await something to its end, then deliver the cancellations that came meanwhile."""
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise
+            cancelled = True
+        except Exception:
+            break
+    result = task.result()  # a failure is heard before a cancellation
+    if cancelled:
+        raise asyncio.CancelledError
+    return result
+
+
+def _merged(held: Save, save: Save) -> Save:
+    """Two checkpoints of a run in ``exit`` mode as one: the later one, hanging where the earlier one hung."""
+    return replace(save, parent=held.parent, changed={**held.changed, **save.changed}, seen={**held.seen, **save.seen})
+
+
+_pool: ThreadPoolExecutor | None = None
+
+
+def _background() -> ThreadPoolExecutor:
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="pregel-journal")
+    return _pool
+
+
+def _after_fork() -> None:
+    global _pool
+    _pool = None
+
+
+os.register_at_fork(after_in_child=_after_fork)

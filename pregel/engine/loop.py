@@ -1,0 +1,221 @@
+"""The superstep loop of one graph, as a flow.
+
+1. Plan, run, apply, again; it ends when nothing is planned, when somebody asks or fails, or at the recursion limit.
+2. A step's checkpoint and the start of the next step travel in one `Step`: the driver stores the one before it starts
+   the other.
+3. Apply runs before its checkpoint is queued: when a reducer raises, the finished writes are stored, the checkpoint is
+   not, and no finished task runs again for it.
+4. Errors are values here; only the public method raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pregel.checkpoint.records import Release, Status
+from pregel.engine.apply import apply
+from pregel.engine.barrier import Barrier
+from pregel.engine.effects import Flow, Result, RunStatus, Step
+from pregel.engine.frame import Frame
+from pregel.engine.ids import next_lineage
+from pregel.engine.plan import INTERRUPT_SEEN, plan
+from pregel.engine.resume import Entry, Opening, begin, commit
+from pregel.engine.show import interrupt_update, state_values, task_update, touches
+from pregel.engine.task import Task, path_text
+from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError
+
+THREAD_STATUS: dict[RunStatus, Status] = {
+    "done": "idle",
+    "interrupted": "interrupted",
+    "drained": "idle",
+    "cancelled": "idle",
+    "parent": "idle",
+    "exhausted": "failed",
+    "failed": "failed",
+}
+
+
+def loop(frame: Frame, entry: Entry) -> Flow[Result]:
+    """How the graph ended, after running it superstep by superstep."""
+    opening = yield from begin(frame, entry)
+    if isinstance(opening, Result):
+        return opening
+    step, state = opening.step, frame.state
+    frame.tasks_fresh = not opening.resumed
+    if opening.resumed:
+        show_values(frame, step)
+    while True:
+        if state.step > state.stop:
+            return (yield from close(frame, step, "exhausted", error=_exhausted(frame)))
+        tasks = plan(frame.plan, frame)
+        if not tasks:
+            starved = _starved(frame)
+            return (yield from close(frame, step, "failed" if starved else "done", error=starved))
+        ready = _reuse(frame, tasks, opening, step)
+        if ready and _breaks(frame, frame.before, tasks):
+            return (yield from _stop_at_breakpoint(frame, step))
+        barrier = Barrier(frame, tasks)
+        barrier.finished.extend(task for task in tasks if task.writes_stored)
+        if all(task.node.pure for task in ready):
+            barrier.run_pure(ready, step)
+        else:
+            barrier.begin(step, ready)
+            while barrier.open:
+                events = yield step
+                step = Step()
+                barrier.feed(events, step)
+        if barrier.failed or barrier.paused or barrier.cancelled:
+            return (yield from _incomplete(frame, step, barrier))
+        if barrier.commands:
+            return (yield from close(frame, step, "parent", command=[error.command for _, error in barrier.commands]))
+        step.writes.extend(barrier.unsaved)
+        failure = _apply(frame, step, barrier.in_order)
+        if failure is not None:
+            return (yield from close(frame, step, "failed", error=failure))
+        frame.tasks_fresh = True
+        opening.pending.clear()
+        opening.answers.clear()
+        if _breaks(frame, frame.after, tasks):
+            return (yield from _stop_at_breakpoint(frame, step))
+        if (drain := barrier.draining or frame.drain_asked) and plan(frame.plan, frame):
+            return (yield from close(frame, step, "drained", reason=drain, error=GraphDrained(drain)))
+
+
+def _apply(frame: Frame, step: Step, tasks: Sequence[Task]) -> Exception | None:
+    """Apply a whole step and queue its checkpoint; the exception when a reducer or a channel refused."""
+    journaled = frame.journal is not None
+    try:
+        applied = apply(frame.plan, frame.state, tasks)
+    except Exception as error:
+        error.add_note(f"While applying step {frame.state.step} of thread {frame.run.thread!r}")
+        return error
+    paths = [path_text(task.path) for task in tasks] if journaled else []
+    commit(frame, step, applied, "loop", paths, next_lineage(frame.state.lineage, paths) if journaled else b"")
+    if touches(frame.output_keys, tasks):
+        show_values(frame, step)
+    return None
+
+
+def show_values(frame: Frame, step: Step, **extra: Any) -> None:
+    """Note that there is a value to return, and stream it when somebody listens."""
+    frame.emitted = True
+    if "values" in frame.shows:
+        values = state_values(frame, frame.output_keys)
+        step.emit.append((frame.ns, "values", {**values, **extra} if isinstance(values, dict) else values))
+    elif frame.graph.outputs_expire:
+        frame.last_values = state_values(frame, frame.output_keys)
+
+
+def close(
+    frame: Frame,
+    step: Step,
+    status: RunStatus,
+    *,
+    asked: tuple[Any, ...] = (),
+    error: BaseException | None = None,
+    command: Any = None,
+    reason: str = "",
+) -> Flow[Result]:
+    """The last step of a frame: what waits is stored and shown, the root gives the thread back."""
+    if frame.journal is not None and frame.is_root:
+        step.release = Release(THREAD_STATUS[status], reason or (f"{type(error).__name__}: {error}" if error else ""))
+    step.wait = False
+    if step.stores or step.emit:
+        yield step
+    return Result(status, final_values(frame), asked, error, command)
+
+
+def final_values(frame: Frame) -> Any:
+    """What a run returns: the last values it showed, None when it never had any."""
+    if not frame.emitted:
+        return None
+    return frame.last_values if frame.graph.outputs_expire else state_values(frame, frame.output_keys)
+
+
+def _reuse(frame: Frame, tasks: Sequence[Task], opening: Opening, step: Step) -> list[Task]:
+    """Give tasks their stored results and answers; the ones that must run."""
+    if not opening.pending and not opening.answers and not frame.answers:
+        return list(tasks)
+    ready: list[Task] = []
+    for task in tasks:
+        stored = opening.pending.get(task.id)
+        task.answers = opening.answers.get(task.id, frame.answers)
+        if stored is None:
+            ready.append(task)
+            continue
+        task.writes = [(write.channel, write.value) for write in stored if write.channel in frame.plan.channels]
+        task.writes_stored = True
+        if "updates" in frame.shows and task.name not in frame.plan.hidden:
+            step.emit.append((frame.ns, "updates", task_update(frame, task, cached=True)))
+    return ready
+
+
+def _breaks(frame: Frame, names: frozenset[str] | str, tasks: Sequence[Task]) -> bool:
+    """Whether a static breakpoint stops here: one of its nodes, and something new since the last stop."""
+    if not names or frame.state.counter <= frame.state.seen.get(INTERRUPT_SEEN, {}).get("", 0):
+        return False
+    if names == "*":
+        return any(task.name not in frame.plan.hidden for task in tasks)
+    return any(task.name in names for task in tasks)
+
+
+def _stop_at_breakpoint(frame: Frame, step: Step) -> Flow[Result]:
+    if "updates" in frame.shows:
+        step.emit.append((frame.ns, "updates", interrupt_update(())))
+    return (yield from close(frame, step, "interrupted", reason="breakpoint"))
+
+
+def _incomplete(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
+    """A step that did not come in whole: its rows are stored, nothing of it is applied."""
+    step.writes.extend(barrier.unsaved)
+    if barrier.cancelled:
+        return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))
+    if barrier.failed:
+        return (yield from close(frame, step, "failed", error=barrier.first_error))
+    questions = barrier.questions
+    if "updates" in frame.shows:
+        step.emit.append((frame.ns, "updates", interrupt_update(questions)))
+    show_values(frame, step, __interrupt__=questions)
+    _fold_finished(frame, barrier.in_order, step)
+    return (yield from close(frame, step, "interrupted", asked=questions))
+
+
+def _fold_finished(frame: Frame, tasks: Sequence[Task], step: Step) -> None:
+    """Bring finished siblings into what is returned; the state is dropped after this, nothing of it is stored."""
+    if tasks and touches(frame.output_keys, tasks):
+        try:
+            apply(frame.plan, frame.state, tasks)
+        except Exception as error:  # the barrier will raise it when the step is whole; the question comes first
+            error.add_note("met while showing an interrupted step")
+            return
+        show_values(frame, step)
+
+
+def _exhausted(frame: Frame) -> GraphRecursionError:
+    limit = frame.run.limit
+    return GraphRecursionError(
+        f"Recursion limit of {limit} reached without hitting a stop condition.",
+        fix="Raise it with the `recursion_limit` config key, or end the loop earlier.",
+        thread=frame.run.thread,
+        step=frame.state.step,
+    )
+
+
+def _starved(frame: Frame) -> JoinStarvedError | None:
+    """A join that got some but not all of its nodes, and has never fired on this thread."""
+    for channel, node in frame.plan.joins.items():
+        if channel not in frame.state.channels or channel in frame.state.seen.get(node, {}):
+            continue
+        join = frame.state.channels[channel]
+        arrived, expected = set(getattr(join, "seen", ())), set(getattr(join, "names", ()))
+        if arrived and arrived < expected:
+            missing = ", ".join(sorted(expected - arrived))
+            return JoinStarvedError(
+                f"Node {node!r} waits for {missing}, which can no longer arrive: the run has come to rest.",
+                fix="Join only nodes that always run, or route to the node directly. The state was saved.",
+                thread=frame.run.thread,
+                node=node,
+                channel=channel,
+            )
+    return None

@@ -1,0 +1,108 @@
+"""Plan: which tasks the next superstep runs. Pure.
+
+1. A node runs when a channel that triggers it is available and newer than what the node has seen of it.
+2. Only nodes triggered by channels that changed in the last step are looked at; all of them when that is not known.
+3. Tasks come in one order whatever happened before: Sends as they were sent, then nodes by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pregel.channels import BaseChannel
+from pregel.engine.node import PregelNode
+from pregel.engine.task import PULL, PUSH, Task
+from pregel.errors import InvalidUpdateError, UnknownTargetError
+from pregel.types import RetryPolicy, Send
+
+if TYPE_CHECKING:
+    from pregel.engine.frame import Frame
+
+TASKS, START, END, INPUT, INTERRUPT_SEEN = "__pregel_tasks", "__start__", "__end__", "__input__", "__interrupt__"
+HIDDEN = "langsmith:hidden"
+PUSH_TRIGGERS = (PUSH,)
+
+
+class Plan:
+    """A compiled graph as the core sees it: nodes, channel prototypes, and the indexes made from them."""
+
+    __slots__ = (
+        "channels",
+        "finishers",
+        "has_subgraphs",
+        "hidden",
+        "initially_live",
+        "joins",
+        "nodes",
+        "output_keys",
+        "retry_policy",
+        "trigger_to_nodes",
+        "triggers",
+    )
+
+    def __init__(
+        self,
+        nodes: Mapping[str, PregelNode],
+        channels: Mapping[str, BaseChannel[Any, Any, Any]],
+        output_channels: str | Iterable[str],
+        joins: Mapping[str, str] | None = None,
+        retry_policy: Sequence[RetryPolicy] = (),
+    ) -> None:
+        self.nodes = dict(nodes)
+        self.retry_policy = tuple(retry_policy)
+        self.channels = dict(channels)
+        self.joins = dict(joins or {})
+        self.triggers = {name: tuple(sorted(node.triggers)) for name, node in nodes.items()}
+        self.trigger_to_nodes: dict[str, list[str]] = {}
+        for name, node in nodes.items():
+            for channel in node.triggers:
+                self.trigger_to_nodes.setdefault(channel, []).append(name)
+        self.hidden = frozenset(name for name, node in nodes.items() if HIDDEN in node.tags)
+        self.has_subgraphs = any(node.subgraph is not None for node in nodes.values())
+        self.finishers = [name for name, channel in self.channels.items() if channel.finishes]
+        self.initially_live = [n for n, channel in self.channels.items() if channel.expires and channel.is_available()]
+        self.output_keys = (output_channels,) if isinstance(output_channels, str) else tuple(output_channels)
+
+
+def plan(graph: Plan, frame: Frame) -> list[Task]:
+    """The tasks of the next superstep, none when the graph has come to rest."""
+    state = frame.state
+    updated = state.updated
+    tasks: list[Task] = []
+    if (updated is None or TASKS in updated) and TASKS in state.channels and state.channels[TASKS].is_available():
+        tasks.extend(_sent(graph, frame, index, send) for index, send in enumerate(state.channels[TASKS].get()))
+    for name in _candidates(graph, updated):
+        node = graph.nodes[name]
+        if _is_triggered(frame, name, node):
+            tasks.append(Task(frame, name, node, (PULL, name), graph.triggers[name]))
+    return tasks
+
+
+def _candidates(graph: Plan, updated: list[str] | None) -> Iterable[str]:
+    if updated is None:
+        return graph.nodes
+    found = {name for channel in updated for name in graph.trigger_to_nodes.get(channel, ())}
+    return sorted(found) if len(found) > 1 else found
+
+
+def _is_triggered(frame: Frame, name: str, node: PregelNode) -> bool:
+    state = frame.state
+    channels, counters, seen = state.channels, state.counters, state.seen.get(name)
+    woken = any(
+        channels[c].is_available() and (seen is None or counters.get(c, 0) > seen.get(c, 0)) for c in node.triggers
+    )
+    return woken and (not isinstance(node.channels, str) or channels[node.channels].is_available())
+
+
+def _sent(graph: Plan, frame: Frame, index: int, send: Any) -> Task:
+    if not isinstance(send, Send):
+        raise InvalidUpdateError(f"Only Send objects may be sent, got {type(send).__name__}: {send!r}.")
+    node = graph.nodes.get(send.node)
+    if node is None:
+        raise UnknownTargetError(
+            f"Send to unknown node {send.node!r}.", fix=f"Known nodes: {', '.join(sorted(graph.nodes))}."
+        )
+    task = Task(frame, send.node, node, (PUSH, index, False), PUSH_TRIGGERS, send.arg)
+    task.timeout = send.timeout or node.timeout
+    return task

@@ -1,0 +1,105 @@
+"""Threads that run task bodies, and jobs that anyone who waits may claim.
+
+1. A job is run by whoever claims it first: a worker, or a waiting driver that sits on a worker itself. So nobody waits
+   with a free hand, and nested runs cannot use up the pool.
+2. A job ends in exactly one event, given to its `post`, whatever its body did.
+3. Threads are daemons, started on demand and kept.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextvars import Context
+from queue import SimpleQueue
+
+from pregel.engine.body import run_body
+from pregel.engine.effects import Failed, TaskEvent
+from pregel.engine.task import Task
+
+
+class Job:
+    """One attempt of a task, waiting for a hand."""
+
+    __slots__ = ("context", "post", "task", "ticket")
+
+    def __init__(self, task: Task, context: Context, post: Callable[[TaskEvent], None]) -> None:
+        self.task = task
+        self.context = context
+        self.post = post
+        self.ticket = [None]
+
+    def claim(self) -> bool:
+        """Whether the caller is the one to run (or to withdraw) it; true exactly once."""
+        try:
+            self.ticket.pop()
+        except IndexError:
+            return False
+        return True
+
+    def run(self) -> None:
+        """Run the body; the caller has claimed the job."""
+        try:
+            event = self.context.run(run_body, self.task)
+        except BaseException as error:  # KeyboardInterrupt or SystemExit in a worker: the driver raises it
+            event = Failed(self.task, error)
+        self.post(event)
+
+
+class Pool:
+    """A growing set of worker threads, at most `size`."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._queue: SimpleQueue[Job] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._idle = 0
+
+    def submit(self, job: Job) -> None:
+        """Queue a job, with one more thread when none is idle."""
+        with self._lock:
+            if self._idle > 0:
+                self._idle -= 1
+            elif self._threads < self.size:
+                self._threads += 1
+                threading.Thread(target=self._work, name="pregel-worker", daemon=True).start()
+        self._queue.put(job)
+
+    def _work(self) -> None:
+        _local.worker = True
+        while True:
+            job = self._queue.get()
+            if job.claim():
+                job.run()
+            del job
+            with self._lock:
+                self._idle += 1
+
+
+_local = threading.local()
+
+
+def on_worker() -> bool:
+    """Whether this code runs on a worker thread."""
+    return getattr(_local, "worker", False)
+
+
+_shared: Pool | None = None
+
+
+def shared_pool() -> Pool:
+    """The pool of this process: 32 threads, or four more than there are cores when those are many."""
+    global _shared
+    if _shared is None:
+        _shared = Pool(max(32, (os.cpu_count() or 1) + 4))
+    return _shared
+
+
+def _after_fork() -> None:
+    global _shared
+    _shared = None
+
+
+os.register_at_fork(after_in_child=_after_fork)

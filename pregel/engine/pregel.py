@@ -1,0 +1,439 @@
+"""Pregel: a compiled graph, and everything that can be done with one.
+
+Each pair of methods (``invoke`` and ``ainvoke``, ``get_state`` and ``aget_state``, ...) is two thin ends over one
+flow: the one drives it blocking, the other awaiting.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any
+
+from pregel.channels import BaseChannel, Topic
+from pregel.checkpoint.records import Page
+from pregel.config import RunnableConfig, merge_configs
+from pregel.engine.admin import history_flow, state_flow, update_flow
+from pregel.engine.call import Call, names_of, require_saver
+from pregel.engine.chunks import chunk_shape
+from pregel.engine.check import check_graph, checked_updates
+from pregel.engine.drive_async import AwaitingDriver
+from pregel.engine.drive_sync import BlockingDriver
+from pregel.engine.effects import Flow, Result
+from pregel.engine.frame import Frame
+from pregel.engine.journal import AwaitingJournal, BlockingJournal, ClaimMissed
+from pregel.engine.node import NodeBuilder, PregelNode
+from pregel.engine.plan import TASKS, Plan
+from pregel.engine.snapshot import empty_snapshot
+from pregel.errors import DefinitionError, GraphInterrupt, NotBuiltError
+from pregel.runnable import Runnable
+from pregel.types import Send, StateSnapshot, StateUpdate, ensure_valid_checkpointer
+
+MISSES = 100  # claims that may be lost to others in a row before a call gives up
+
+
+class Pregel(Runnable):
+    """A compiled graph over named channels.
+
+    `nodes` wake on channels and write to channels; `input_channels` take the input, `output_channels` make the output,
+    `stream_channels` (default: all) are what streams and snapshots show. With a `checkpointer` every run needs a
+    ``thread_id`` and survives its process.
+    """
+
+    is_graph = True
+    has_async = True
+
+    def __init__(
+        self,
+        *,
+        nodes: Mapping[str, PregelNode | NodeBuilder],
+        channels: Mapping[str, Any] | None = None,
+        auto_validate: bool = True,
+        stream_mode: str = "values",
+        stream_eager: bool = False,
+        output_channels: str | Sequence[str],
+        stream_channels: str | Sequence[str] | None = None,
+        interrupt_after_nodes: str | Sequence[str] = (),
+        interrupt_before_nodes: str | Sequence[str] = (),
+        input_channels: str | Sequence[str],
+        step_timeout: float | None = None,
+        debug: bool | None = None,
+        checkpointer: Any = None,
+        store: Any = None,
+        cache: Any = None,
+        retry_policy: Any = (),
+        cache_policy: Any = None,
+        context_schema: type | None = None,
+        config: RunnableConfig | None = None,
+        trigger_to_nodes: Mapping[str, Sequence[str]] | None = None,
+        name: str = "LangGraph",
+        unknown_keys: str = "error",
+        strict: bool = False,
+        joins: Mapping[str, str] | None = None,
+    ) -> None:
+        self.nodes = {n: node.build() if isinstance(node, NodeBuilder) else node for n, node in nodes.items()}
+        self.channels: dict[str, Any] = dict(channels or {})
+        if TASKS in self.channels and not isinstance(self.channels[TASKS], Topic):
+            raise DefinitionError(f"Channel {TASKS!r} is reserved.", fix="Name your channel otherwise.")
+        self.channels[TASKS] = Topic(Send, accumulate=False)
+        self.stream_mode, self.stream_eager, self.step_timeout = stream_mode, stream_eager, step_timeout
+        self.input_channels, self.output_channels = input_channels, output_channels
+        self.stream_channels = stream_channels
+        self.interrupt_before_nodes, self.interrupt_after_nodes = interrupt_before_nodes, interrupt_after_nodes
+        self.debug, self.store, self.cache, self.cache_policy = debug, store, cache, cache_policy
+        self.checkpointer = ensure_valid_checkpointer(checkpointer)
+        self.retry_policy = (retry_policy,) if hasattr(retry_policy, "retry_on") else tuple(retry_policy)
+        self.context_schema, self.config, self.name = context_schema, config, name
+        self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
+        if auto_validate:
+            self.validate()
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """The indexes that runs use; made again for each copy."""
+        self.plan = Plan(self.nodes, self._data_channels(), self.output_channels, self.joins, self.retry_policy)
+        stream = self.stream_channels_asis
+        self.output_keys = _keys(self.output_channels)
+        self.stream_keys = _keys(stream)
+        self.before, self.after = names_of(self.interrupt_before_nodes), names_of(self.interrupt_after_nodes)
+        self.outputs_expire = any(self.plan.channels[key].expires for key in self.plan.output_keys)
+        self.names = (*self.channels, *self.nodes)
+
+    def _data_channels(self) -> dict[str, BaseChannel[Any, Any, Any]]:
+        return {name: channel for name, channel in self.channels.items() if isinstance(channel, BaseChannel)}
+
+    def validate(self) -> Pregel:
+        """This graph; GraphValidationError with everything that is wrong with it."""
+        check_graph(self)
+        return self
+
+    @property
+    def saver(self) -> Any:
+        """The saver of this graph; NoCheckpointerError when it has none of its own."""
+        require_saver(self)
+        return self.checkpointer
+
+    @property
+    def stream_channels_list(self) -> list[str]:
+        """The channels that streams and snapshots show."""
+        stream = self.stream_channels_asis
+        return [stream] if isinstance(stream, str) else list(stream)
+
+    @property
+    def stream_channels_asis(self) -> str | Sequence[str]:
+        """The same, as a name when it is one bare channel."""
+        return self.stream_channels or [name for name in self._data_channels() if name != TASKS]
+
+    def coerce_context(self, context: Any) -> Any:
+        """The context as an instance of the context schema, when that is a class to be made from a dict."""
+        schema = self.context_schema
+        if isinstance(context, dict) and schema is not None and not issubclass(schema, dict):
+            return schema(**context)
+        return context
+
+    def copy(self, update: Mapping[str, Any] | None = None) -> Pregel:
+        """Another instance with some attributes replaced."""
+        clone = copy.copy(self)
+        for name, value in (update or {}).items():
+            setattr(clone, name, value)
+        clone._prepare()
+        return clone
+
+    def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Pregel:
+        """Another instance whose calls start from this config."""
+        return self.copy({"config": merge_configs(self.config, config, kwargs)})
+
+    # -- running -----------------------------------------------------------------------------------------------------
+
+    def invoke(  # type: ignore[override]  # a graph takes more than a runnable
+        self,
+        input: Any,
+        config: RunnableConfig | None = None,
+        *,
+        context: Any = None,
+        stream_mode: str | Sequence[str] = "values",
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: str | Sequence[str] | None = None,
+        interrupt_after: str | Sequence[str] | None = None,
+        durability: str | None = None,
+        control: Any = None,
+        version: str = "v1",
+    ) -> Any:
+        """The output of a run: the values of the output channels, None when nothing was ever written to them.
+
+        When the run paused on questions, the dict has them under ``__interrupt__``. Another `stream_mode` returns the
+        list of chunks. Raises what a node raised, and the named errors of `pregel.errors`.
+        """
+        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        if stream_mode != "values":
+            return list(self._stream(input, config, stream_mode, arguments))
+        call = Call(self, input, config, **arguments)
+        for _ in range(MISSES):
+            frame, flow = call.start(BlockingJournal)
+            try:
+                result = BlockingDriver(flow, frame.run.journal, room=call.room).run()  # type: ignore[arg-type]
+            except ClaimMissed:
+                continue
+            return _output(call, result)
+        raise _contended(call)
+
+    async def ainvoke(  # type: ignore[override]  # a graph takes more than a runnable
+        self,
+        input: Any,
+        config: RunnableConfig | None = None,
+        *,
+        context: Any = None,
+        stream_mode: str | Sequence[str] = "values",
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: str | Sequence[str] | None = None,
+        interrupt_after: str | Sequence[str] | None = None,
+        durability: str | None = None,
+        control: Any = None,
+        version: str = "v1",
+    ) -> Any:
+        """Like `invoke`, awaited."""
+        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        if stream_mode != "values":
+            return [chunk async for chunk in self._astream(input, config, stream_mode, arguments)]
+        call = Call(self, input, config, **arguments)
+        for _ in range(MISSES):
+            frame, flow = call.start(AwaitingJournal)
+            try:
+                result = await AwaitingDriver(flow, frame.run.journal, room=call.room).run()  # type: ignore[arg-type]
+            except ClaimMissed:
+                continue
+            return _output(call, result)
+        raise _contended(call)
+
+    def stream(  # type: ignore[override]  # a graph takes more than a runnable
+        self,
+        input: Any,
+        config: RunnableConfig | None = None,
+        *,
+        context: Any = None,
+        stream_mode: str | Sequence[str] | None = None,
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: str | Sequence[str] | None = None,
+        interrupt_after: str | Sequence[str] | None = None,
+        durability: str | None = None,
+        control: Any = None,
+        subgraphs: bool = False,
+        version: str = "v1",
+    ) -> Iterator[Any]:
+        """What a run shows while it goes. The run moves only while somebody pulls; closing the iterator winds it down.
+
+        One mode gives payloads, a sequence of modes gives ``(mode, payload)``; with `subgraphs` each is led by its
+        namespace tuple.
+        """
+        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        return self._stream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
+
+    def astream(  # type: ignore[override]  # a graph takes more than a runnable
+        self,
+        input: Any,
+        config: RunnableConfig | None = None,
+        *,
+        context: Any = None,
+        stream_mode: str | Sequence[str] | None = None,
+        output_keys: str | Sequence[str] | None = None,
+        interrupt_before: str | Sequence[str] | None = None,
+        interrupt_after: str | Sequence[str] | None = None,
+        durability: str | None = None,
+        control: Any = None,
+        subgraphs: bool = False,
+        version: str = "v1",
+    ) -> AsyncIterator[Any]:
+        """Like `stream`, awaited."""
+        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        return self._astream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
+
+    def _stream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> Iterator[Any]:
+        call, shape = self._streaming(input, config, mode, arguments)
+        for _ in range(MISSES):
+            frame, flow = call.start(BlockingJournal)
+            driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
+            frame.run.post = driver.inbox.put
+            chunks = driver.chunks()
+            try:
+                for chunk in chunks:
+                    yield shape(chunk)
+            except ClaimMissed:
+                continue
+            finally:
+                chunks.close()  # type: ignore[attr-defined]  # it is a generator
+            assert driver.result is not None
+            _raise(driver.result)
+            return
+        raise _contended(call)
+
+    async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
+        call, shape = self._streaming(input, config, mode, arguments)
+        for _ in range(MISSES):
+            frame, flow = call.start(AwaitingJournal)
+            driver = AwaitingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
+            frame.run.post = driver.post_anywhere
+            chunks = driver.chunks()
+            try:
+                async for chunk in chunks:
+                    yield shape(chunk)
+            except ClaimMissed:
+                continue
+            finally:
+                await chunks.aclose()  # type: ignore[attr-defined]  # it is a generator
+            assert driver.result is not None
+            _raise(driver.result)
+            return
+        raise _contended(call)
+
+    def _streaming(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> tuple[Call, Any]:
+        mode = self.stream_mode if mode is None else mode
+        modes = (mode,) if isinstance(mode, str) else tuple(mode)
+        if arguments.get("output_keys") is None:
+            arguments["output_keys"] = self.stream_channels_asis
+        call = Call(self, input, config, modes=modes, **arguments)
+        return call, chunk_shape(tagged=not isinstance(mode, str), subgraphs=call.subgraphs)
+
+    # -- state -------------------------------------------------------------------------------------------------------
+
+    def get_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
+        """The state of a thread, or of one of its checkpoints when the config has a ``checkpoint_id``.
+
+        An unknown thread has an empty state. NoCheckpointerError without a saver.
+        """
+        call, frame = self._reading(config, BlockingJournal)
+        flow = state_flow(frame, call.checkpoint, subgraphs=subgraphs)
+        return _drive(flow, frame) or empty_snapshot(config)
+
+    async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
+        """Like `get_state`, awaited."""
+        call, frame = self._reading(config, AwaitingJournal)
+        flow = state_flow(frame, call.checkpoint, subgraphs=subgraphs)
+        return await _adrive(flow, frame) or empty_snapshot(config)
+
+    def get_state_history(
+        self,
+        config: RunnableConfig,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[StateSnapshot]:
+        """The checkpoints of a thread, newest first, over all branches.
+
+        `filter` compares metadata, `before` is a config whose checkpoint comes after those returned.
+        """
+        call, frame = self._reading(config, BlockingJournal)
+        yield from _drive(history_flow(frame, call.page(filter, before, limit)), frame)
+
+    async def aget_state_history(
+        self,
+        config: RunnableConfig,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[StateSnapshot]:
+        """Like `get_state_history`, awaited."""
+        call, frame = self._reading(config, AwaitingJournal)
+        for snapshot in await _adrive(history_flow(frame, call.page(filter, before, limit)), frame):
+            yield snapshot
+
+    def update_state(
+        self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
+    ) -> RunnableConfig:
+        """The config of a new checkpoint, made as if `as_node` (inferred when it is clear) had returned `values`."""
+        return self.bulk_update_state(config, [[StateUpdate(values, as_node, task_id)]])
+
+    async def aupdate_state(
+        self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
+    ) -> RunnableConfig:
+        """Like `update_state`, awaited."""
+        return await self.abulk_update_state(config, [[StateUpdate(values, as_node, task_id)]])
+
+    def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
+        """The config of the last of several supersteps of updates, one checkpoint each, stored together."""
+        checked = checked_updates(supersteps)
+        for _ in range(MISSES):
+            call, frame = self._reading(config, BlockingJournal)
+            try:
+                result = _drive(update_flow(frame, call.checkpoint, checked), frame)
+            except ClaimMissed:
+                continue
+            return _raise(result).values  # type: ignore[no-any-return]
+        raise _contended(call)
+
+    async def abulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """Like `bulk_update_state`, awaited."""
+        checked = checked_updates(supersteps)
+        for _ in range(MISSES):
+            call, frame = self._reading(config, AwaitingJournal)
+            try:
+                result = await _adrive(update_flow(frame, call.checkpoint, checked), frame)
+            except ClaimMissed:
+                continue
+            return _raise(result).values  # type: ignore[no-any-return]
+        raise _contended(call)
+
+    def _reading(self, config: RunnableConfig, kind: Any) -> tuple[Call, Frame]:
+        require_saver(self)
+        call = Call(self, None, config)
+        call.nested = None
+        return call, call.frame(kind)
+
+
+def _keys(channels: str | Sequence[str]) -> str | tuple[str, ...]:
+    return channels if isinstance(channels, str) else tuple(channels)
+
+
+def _arguments(
+    context: Any, output_keys: Any, before: Any, after: Any, durability: Any, control: Any, version: str
+) -> dict[str, Any]:
+    if version != "v1":
+        raise NotBuiltError(f"version={version!r} is not built yet.", fix='Leave it out, or use version="v1".')
+    return {
+        "context": context,
+        "output_keys": output_keys,
+        "interrupt_before": before,
+        "interrupt_after": after,
+        "durability": durability,
+        "control": control,
+    }
+
+
+def _output(call: Call, result: Result) -> Any:
+    """What `invoke` returns for a result, or raises."""
+    _raise(result)
+    if not result.asked:
+        return result.values
+    if call.nested is not None:
+        call.nested.asked.extend(result.asked)
+        raise GraphInterrupt(result.asked)
+    values = result.values if isinstance(result.values, dict) else {}
+    return {**values, "__interrupt__": list(result.asked)}
+
+
+def _raise(result: Result) -> Result:
+    error = result.error
+    if error is not None:
+        try:
+            raise error
+        finally:
+            del error, result
+    return result
+
+
+def _drive(flow: Flow[Any], frame: Frame) -> Any:
+    """The value of a flow that shows nothing."""
+    return BlockingDriver(flow, frame.run.journal).run()  # type: ignore[arg-type]
+
+
+async def _adrive(flow: Flow[Any], frame: Frame) -> Any:
+    return await AwaitingDriver(flow, frame.run.journal).run()  # type: ignore[arg-type]
+
+
+def _contended(call: Call) -> Exception:
+    from pregel.errors import ThreadBusy
+
+    return ThreadBusy(f"Thread {call.thread!r} changed under {MISSES} claims in a row.", thread=call.thread)

@@ -1,0 +1,288 @@
+"""How a frame begins: what is loaded, what the call means (new input, resume, answer, replay), and the first records.
+
+1. Nothing is written, and no task planned, before the whole call was understood; a call that makes no sense ends in a
+   named error with the thread untouched.
+2. An answer is bound to the question it answers before anything runs, and stored with the claim.
+3. A call that addresses a checkpoint by id is a replay: stored results below it are not reused, and the run goes on as
+   a fork, so the old branch stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pregel.checkpoint.records import INTERRUPT, RESUME, Load, Save, Saved, TaskWrites, Write
+from pregel.engine.apply import Applied, Input, apply, values_of
+from pregel.engine.command import command_writes
+from pregel.engine.effects import Cancel, Flow, Loaded, Result, Step
+from pregel.engine.frame import Frame
+from pregel.engine.ids import NULL_TASK, salted_lineage
+from pregel.engine.input import input_writes
+from pregel.engine.plan import INTERRUPT_SEEN, plan
+from pregel.errors import (
+    AmbiguousResumeError,
+    CheckpointNotFoundError,
+    EmptyInputError,
+    NoCheckpointerError,
+    ParentCommand,
+    PregelError,
+    UnknownInterruptError,
+)
+from pregel.types import Command
+
+
+class Entry(NamedTuple):
+    """What a frame is asked to do."""
+
+    input: Any
+    checkpoint: str | None = None  # the one that the call addresses
+    answers: Mapping[str, Any] = {}  # interrupt id -> answer, handed down by a parent
+    resuming: bool = False  # a parent resumes: a stored checkpoint wins over the input
+
+
+class Opening(NamedTuple):
+    """Where a frame starts from: the records that wait, the stored results and answers of its tasks."""
+
+    step: Step
+    pending: dict[str, list[Write]]
+    answers: dict[str, dict[str, Any]]
+    resumed: bool
+
+
+def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
+    """The opening of a frame, or the result when there is nothing to run."""
+    saved, head = None, ""
+    if frame.journal is not None and not frame.fresh:
+        step = Step()
+        step.load.append(Load(frame.ns, entry.checkpoint))
+        events = yield step
+        loaded = next((event for event in events if isinstance(event, Loaded)), None)
+        if loaded is None or loaded.opened is None or any(isinstance(event, Cancel) for event in events):
+            return Result("cancelled")
+        saved, head = loaded.opened.saved[0], loaded.opened.heads.get(frame.ns, "")
+    try:
+        return _open(frame, entry, saved, head)
+    except PregelError as error:
+        return Result("failed", error=error)
+
+
+def _open(frame: Frame, entry: Entry, saved: Saved | None, head: str) -> Opening:
+    state, command = frame.state, entry.input if isinstance(entry.input, Command) else None
+    if command is not None and command.graph is not None:
+        raise ParentCommand(command)
+    if entry.checkpoint and saved is None:
+        raise CheckpointNotFoundError(
+            f"Checkpoint {entry.checkpoint!r} does not exist in thread {frame.run.thread!r}.",
+            fix="Take an id from get_state_history(config).",
+            thread=frame.run.thread,
+        )
+    restore(frame, saved)
+    state.stop = state.step + frame.run.limit + 1
+    step = Step()
+    step.claim = frame.journal is not None
+    resumes = saved is not None and (entry.input is None or command is not None or entry.resuming)
+    if saved is not None and resumes:
+        return _resume(frame, entry, command, saved, head, step)
+    _start(frame, entry, command, step)
+    return Opening(step, {}, {}, False)
+
+
+def restore(frame: Frame, saved: Saved | None) -> None:
+    """Set a frame's state to a stored checkpoint, or to the very beginning."""
+    state = frame.state
+    state.live.update(frame.plan.initially_live)
+    if saved is None:
+        state.checkpoint = frame.home or frame.run.ids.next(-2)
+        state.updated = []
+        return
+    state.restore(saved.values, saved.counters)
+    state.seen = {name: dict(seen) for name, seen in saved.seen.items()}
+    state.updated = saved.updated
+    state.checkpoint, state.lineage = saved.id, saved.lineage
+    state.step = saved.step + 1
+    frame.stored = True
+
+
+# -- resuming --------------------------------------------------------------------------------------------------------
+
+
+def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Saved, head: str, step: Step) -> Opening:
+    answering = command is not None and command.resume is not None
+    if command is not None and not answering and command.update is None and not command.goto:
+        raise EmptyInputError("The Command is empty: it has no update, no goto and no resume value.")
+    replaying = entry.checkpoint is not None and not answering
+    pending, answers = stored_results(saved)
+    if replaying:
+        pending, answers = {}, {}
+    bound = _bind(frame, saved, answers, command.resume if command is not None else None, entry.answers)
+    for task, news in bound.items():
+        answers[task] = {**answers.get(task, {}), **news}
+        name, path = next((write.name, write.path) for write in saved.writes if write.task == task)
+        step.writes.append(TaskWrites(frame.ns, saved.id, task, name, path, [(RESUME, answers[task])]))
+    if replaying and (saved.source not in ("update", "fork") or saved.id != head):
+        _fork(frame, saved, step)
+    outside = [] if replaying else [(w.channel, w.value) for w in saved.writes if w.task == NULL_TASK and w.idx >= 0]
+    if command is not None and (news := command_writes(frame, command)):
+        step.writes.append(TaskWrites(frame.ns, frame.state.checkpoint, NULL_TASK, "", "", news, first=len(outside)))
+        outside += news
+    if outside:
+        _apply_outside(frame, outside)
+    frame.state.seen[INTERRUPT_SEEN] = {"": frame.state.counter}
+    frame.seen_news.add(INTERRUPT_SEEN)
+    return Opening(step, pending, answers, True)
+
+
+def _apply_outside(frame: Frame, writes: list[tuple[str, Any]]) -> None:
+    """Bring a command's writes in beside what is pending; the next checkpoint carries what they changed."""
+    state, woken = frame.state, frame.state.updated
+    frame.note(apply(frame.plan, state, [Input(writes)]))
+    state.updated = None if woken is None else list(dict.fromkeys([*woken, *(state.updated or ())]))
+
+
+def stored_results(saved: Saved, *, shown: bool = False) -> tuple[dict[str, list[Write]], dict[str, dict[str, Any]]]:
+    """The finished tasks' writes, and every task's answers, of a checkpoint.
+
+    Rows that an update left for display count only when they are to be `shown`: they are in a later checkpoint already.
+    """
+    pending: dict[str, list[Write]] = {}
+    answers: dict[str, dict[str, Any]] = {}
+    for write in saved.writes:
+        if write.channel == RESUME:
+            answers[write.task] = dict(write.value)
+        elif write.idx >= 0 and write.task != NULL_TASK and (shown or write.child is None):
+            pending.setdefault(write.task, []).append(write)
+    return pending, answers
+
+
+def open_questions(saved: Saved, answers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """interrupt id -> task id, for every question of a checkpoint that has no answer yet."""
+    finished = {write.task for write in saved.writes if write.idx >= 0}
+    return {
+        question.id: write.task
+        for write in saved.writes
+        if write.channel == INTERRUPT and write.task not in finished
+        for question in write.value
+        if question.id not in answers.get(write.task, {})
+    }
+
+
+def _bind(
+    frame: Frame,
+    saved: Saved,
+    answers: Mapping[str, Mapping[str, Any]],
+    resume: Any,
+    handed_down: Mapping[str, Any],
+) -> dict[str, dict[str, Any]]:
+    """task id -> {interrupt id: answer} for the answers of this call."""
+    questions = open_questions(saved, answers)
+    given = {id: answer for id, answer in handed_down.items() if id in questions}
+    if resume is not None:
+        given.update(_answers(frame, questions, resume))
+    bound: dict[str, dict[str, Any]] = {}
+    for id, answer in given.items():
+        bound.setdefault(questions[id], {})[id] = answer
+    return bound
+
+
+def _answers(frame: Frame, questions: Mapping[str, str], resume: Any) -> dict[str, Any]:
+    pending = ", ".join(questions) or "none"
+    place: dict[str, Any] = {"thread": frame.run.thread, "pending_ids": tuple(questions)}
+    if is_resume_map(resume):
+        unknown = [id for id in resume if id not in questions]
+        if unknown or not resume:
+            raise UnknownInterruptError(
+                f"No question with id {', '.join(unknown)} is pending." if unknown else "The resume map is empty.",
+                fix=f"Pending questions: {pending}. Read them from get_state(config).interrupts.",
+                reason="not_pending" if unknown else "empty_map",
+                interrupt_ids=unknown,
+                **place,
+            )
+        return dict(resume)
+    if len(questions) == 1:
+        return dict.fromkeys(questions, resume)
+    if not questions:
+        raise UnknownInterruptError(
+            "An answer was given, but no question is pending on this thread.",
+            fix="Call invoke(None, config) to continue, or pass an input to start anew.",
+            **place,
+        )
+    raise AmbiguousResumeError(
+        f"When there are multiple pending interrupts, you must specify the interrupt id; {len(questions)} are pending.",
+        fix=f"Answer with Command(resume={{id: answer}}); pending: {pending}.",
+        reason="ambiguous",
+        **place,
+    )
+
+
+def is_resume_map(resume: Any) -> bool:
+    """Whether a resume value maps interrupt ids (32 lowercase hex characters) to answers."""
+    return isinstance(resume, dict) and all(
+        isinstance(key, str) and len(key) == 32 and not key.strip("0123456789abcdef") for key in resume
+    )
+
+
+def _fork(frame: Frame, saved: Saved, step: Step) -> None:
+    """Go on as a new branch: a checkpoint that says the same and hangs on the addressed one."""
+    state = frame.state
+    state.checkpoint = frame.run.ids.next(state.step)
+    state.lineage = salted_lineage(state.lineage, "fork", state.counter)
+    step.saves.append(
+        Save(
+            ns=frame.ns,
+            id=state.checkpoint,
+            parent=saved.id,
+            step=state.step,
+            source="fork",
+            metadata=frame.metadata(),
+            lineage=state.lineage,
+            changed={},
+            seen={},
+            updated=state.updated,
+        )
+    )
+    state.step += 1
+
+
+# -- starting --------------------------------------------------------------------------------------------------------
+
+
+def _start(frame: Frame, entry: Entry, command: Command[Any] | None, step: Step) -> None:
+    """Apply a new input: work that was pending is given up, then the input's writes go in."""
+    if command is not None and command.resume is not None:
+        if frame.journal is None:
+            raise NoCheckpointerError("Cannot resume: the graph has no checkpointer, so no question was kept.")
+        _answers(frame, {}, command.resume)
+    writes = input_writes(frame, entry.input)
+    given_up = plan(frame.plan, frame) if frame.stored else []
+    applied = apply(frame.plan, frame.state, [*given_up, Input(writes)])
+    commit(frame, step, applied, "input", [])
+
+
+def commit(frame: Frame, step: Step, applied: Applied, source: Any, paths: Sequence[str], lineage: bytes = b"") -> None:
+    """Queue the checkpoint that an apply made, and move on to the next superstep."""
+    state = frame.state
+    if frame.journal is not None:
+        parent, before = (state.checkpoint if frame.stored else None), state.lineage
+        state.checkpoint = frame.run.ids.next(state.step)
+        state.lineage = lineage or salted_lineage(before, source, state.counter)
+        seen = {name: state.seen[name] for name in (*applied.seen, *frame.seen_news)}
+        step.saves.append(
+            Save(
+                ns=frame.ns,
+                id=state.checkpoint,
+                parent=parent,
+                step=state.step,
+                source=source,
+                metadata=frame.metadata(),
+                lineage=state.lineage,
+                changed=values_of(state, [*applied.changed, *frame.changed_news]),
+                seen=seen,
+                updated=state.updated,
+                applied=paths,
+            )
+        )
+        frame.seen_news.clear()
+        frame.changed_news.clear()
+        frame.stored = True
+    state.step += 1

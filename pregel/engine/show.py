@@ -1,0 +1,57 @@
+"""What a run shows: the payloads of the stream modes, made from tasks and state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from pregel.engine.state import hand_out
+
+if TYPE_CHECKING:
+    from pregel.engine.frame import Frame
+    from pregel.engine.task import Task
+    from pregel.types import Interrupt
+
+
+def task_update(frame: Frame, task: Task, *, cached: bool = False) -> dict[str, Any]:
+    """``{node: {key: value}}``; a list of single-key dicts when a key was written twice; None when nothing shows."""
+    update: dict[str, Any] = {task.name: visible(frame.stream_keys, task.writes)}
+    if cached:
+        update["__metadata__"] = {"cached": True}
+    return update
+
+
+def visible(keys: str | tuple[str, ...], writes: Iterable[tuple[str, Any]]) -> Any:
+    """The writes to these keys, in the shape of an update."""
+    if isinstance(keys, str):
+        values = [hand_out(value) for name, value in writes if name == keys]
+        return (values[0] if len(values) == 1 else values) if values else None
+    shown = [(name, hand_out(value)) for name, value in writes if name in keys]
+    if len({name for name, _ in shown}) < len(shown):
+        return _pieces(shown)
+    return dict(shown) if shown else None
+
+
+def _pieces(shown: list[tuple[str, Any]]) -> list[dict[str, Any]]:
+    """Consecutive writes as dicts, a new one wherever a key comes again."""
+    return [{name: value} for name, value in shown]
+
+
+def state_values(frame: Frame, keys: str | tuple[str, ...]) -> Any:
+    """The available values of these keys, or the bare value of one."""
+    if isinstance(keys, str):
+        channel = frame.state.channels[keys]
+        return hand_out(channel.get()) if channel.is_available() else None
+    return frame.state.read(keys)
+
+
+def touches(keys: str | tuple[str, ...], tasks: Iterable[Any]) -> bool:
+    """Whether any of the tasks wrote one of the keys."""
+    if isinstance(keys, str):
+        return any(name == keys for task in tasks for name, _ in task.writes)
+    return any(name in keys for task in tasks for name, _ in task.writes)
+
+
+def interrupt_update(questions: tuple[Interrupt, ...]) -> dict[str, Any]:
+    """The update chunk of a pause; empty for a breakpoint."""
+    return {"__interrupt__": questions}

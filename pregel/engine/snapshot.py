@@ -1,0 +1,117 @@
+"""A stored checkpoint as users see it: a StateSnapshot.
+
+Two views. *Live* (no checkpoint id was given): results of finished tasks of the step are folded in, they are not
+``next``, and only unanswered questions show. *Addressed* (a checkpoint id, and every history entry): the state as of
+that checkpoint, all its tasks, all its questions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pregel.checkpoint.records import ERROR, INTERRUPT, Load, Saved
+from pregel.config import RunnableConfig
+from pregel.engine.apply import Input, apply
+from pregel.engine.effects import Flow, Loaded, Step
+from pregel.engine.family import stable_namespace
+from pregel.engine.frame import Frame
+from pregel.engine.ids import NULL_TASK
+from pregel.engine.plan import plan
+from pregel.engine.resume import restore, stored_results
+from pregel.engine.show import state_values, visible
+from pregel.engine.task import Task
+from pregel.types import Interrupt, PregelTask, StateSnapshot
+
+
+def checkpoint_config(thread: str, ns: str, checkpoint: str | None) -> RunnableConfig:
+    """The config that addresses a checkpoint."""
+    configurable: dict[str, Any] = {"thread_id": thread, "checkpoint_ns": ns}
+    if checkpoint is not None:
+        configurable["checkpoint_id"] = checkpoint
+    return {"configurable": configurable}
+
+
+def empty_snapshot(config: RunnableConfig) -> StateSnapshot:
+    """The snapshot of a thread that has no checkpoint."""
+    return StateSnapshot({}, (), config, None, None, None, (), ())
+
+
+def snapshot(frame: Frame, saved: Saved, *, live: bool, subgraphs: bool) -> Flow[StateSnapshot]:
+    """The snapshot of a checkpoint; asks for the states of subgraphs when they are wanted."""
+    restore(frame, saved)
+    pending, answers = stored_results(saved, shown=not live)
+    outside = [(write.channel, write.value) for write in saved.writes if write.task == NULL_TASK and write.idx >= 0]
+    if live and outside:
+        apply(frame.plan, frame.state, [Input(outside)])
+        frame.state.updated = None
+    tasks = plan(frame.plan, frame)
+    for task in tasks:
+        task.writes = [(write.channel, write.value) for write in pending.get(task.id, ())]
+        task.writes_stored = task.id in pending
+    shown = []
+    for task in tasks:
+        state = yield from _inner_state(frame, task, subgraphs)
+        shown.append(_shown(frame, saved, task, answers.get(task.id, {}) if live else {}, state))
+    finished = [task for task in tasks if task.writes_stored]
+    if live and finished:
+        apply(frame.plan, frame.state, finished)
+    thread = frame.run.thread
+    config = checkpoint_config(thread, saved.ns, saved.id)
+    if saved.ns:
+        config["configurable"]["checkpoint_map"] = {**saved.metadata.get("parents", {}), saved.ns: saved.id}
+    return StateSnapshot(
+        values=state_values(frame, frame.stream_keys),
+        next=tuple(task.name for task in tasks if not (live and task.writes_stored)),
+        config=config,
+        metadata=saved.metadata,
+        created_at=saved.created_at,
+        parent_config=checkpoint_config(thread, saved.ns, saved.parent) if saved.parent else None,
+        tasks=tuple(shown),
+        interrupts=tuple(question for task in shown for question in task.interrupts),
+    )
+
+
+def _shown(frame: Frame, saved: Saved, task: Task, answered: dict[str, Any], state: Any) -> PregelTask:
+    error: Any = None
+    questions: list[Interrupt] = []
+    for write in saved.writes:
+        if write.task == task.id:
+            if write.channel == ERROR:
+                error = write.value
+            elif write.channel == INTERRUPT:
+                questions = [question for question in write.value if question.id not in answered]
+    result = None
+    if task.writes_stored:
+        result = visible(frame.stream_keys, task.writes)
+        result = {} if result is None else result
+        if isinstance(result, list):
+            result = _joined(result)
+    return PregelTask(task.id, task.name, task.path, error, tuple(questions), state, result)
+
+
+def _joined(pieces: list[dict[str, Any]]) -> dict[str, Any]:
+    """Several writes of a key as ``{"$writes": [...]}``."""
+    found: dict[str, list[Any]] = {}
+    for piece in pieces:
+        for key, value in piece.items():
+            found.setdefault(key, []).append(value)
+    return {key: values[0] if len(values) == 1 else {"$writes": values} for key, values in found.items()}
+
+
+def _inner_state(frame: Frame, task: Task, subgraphs: bool) -> Flow[Any]:
+    graph = task.node.subgraph
+    if graph is None or graph.checkpointer is False:
+        return None
+    ns = task.ns if graph.checkpointer is not True else stable_namespace(task.ns)
+    config = checkpoint_config(frame.run.thread, ns, None)
+    if not subgraphs:
+        return config
+    step = Step()
+    step.load.append(Load(ns))
+    events = yield step
+    loaded = next(event for event in events if isinstance(event, Loaded))
+    saved = loaded.opened.saved[0] if loaded.opened is not None else None
+    if saved is None:
+        return config
+    inner = Frame(frame.run, graph, ns, is_root=False)
+    return (yield from snapshot(inner, saved, live=True, subgraphs=True))

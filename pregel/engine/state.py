@@ -1,0 +1,148 @@
+"""The state of one graph on one thread between two supersteps: channels, counters, what each node has seen.
+
+1. `counters[c]` is the step-change counter of channel c; all channels changed in one step get one new value.
+2. A channel that was never written is made from its prototype when first touched, so a step costs what it touches.
+3. Views are the dicts that nodes read, one for each distinct list of keys, kept up to date by `apply`; handing one out
+   is one C-level copy plus a one-level copy of each container in it, so only returned updates change state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pregel.channels import MISSING, BaseChannel
+from pregel.engine.ids import ROOT_LINEAGE
+
+if TYPE_CHECKING:
+    from pregel.engine.plan import Plan
+
+COPIERS: dict[type, Callable[[Any], Any]] = {
+    t: t.copy for t in (list, dict, set, bytearray, deque, defaultdict, OrderedDict, Counter)
+}
+
+
+def hand_out(value: Any) -> Any:
+    """The value itself, or a one-level copy when it is a container."""
+    copier = COPIERS.get(type(value))
+    return value if copier is None else copier(value)
+
+
+class Channels(dict[str, BaseChannel[Any, Any, Any]]):
+    """The live channels by name; the missing ones are made from the graph's prototypes."""
+
+    __slots__ = ("prototypes",)
+
+    def __init__(self, prototypes: Mapping[str, BaseChannel[Any, Any, Any]]) -> None:
+        super().__init__()
+        self.prototypes = prototypes
+
+    def __missing__(self, name: str) -> BaseChannel[Any, Any, Any]:
+        channel = self[name] = self.prototypes[name].from_checkpoint(MISSING)
+        return channel
+
+
+class View:
+    """The available values of a list of channels, as one dict."""
+
+    __slots__ = ("containers", "keys", "values")
+
+    def __init__(self, keys: Iterable[str], channels: Channels) -> None:
+        self.keys = frozenset(keys)
+        self.values: dict[str, Any] = {}
+        self.containers: dict[str, Callable[[Any], Any]] = {}
+        for key in keys:
+            self.refresh(key, channels[key])
+
+    def refresh(self, key: str, channel: BaseChannel[Any, Any, Any]) -> None:
+        """Take in what the channel holds now."""
+        if channel.is_available():
+            self.values[key] = value = channel.get()
+            copier = COPIERS.get(type(value))
+            if copier is not None:
+                self.containers[key] = copier
+            elif key in self.containers:
+                del self.containers[key]
+        else:
+            self.values.pop(key, None)
+            self.containers.pop(key, None)
+
+    def hand_out(self) -> dict[str, Any]:
+        """A dict that its receiver may change."""
+        values = self.values.copy()
+        for key, copier in self.containers.items():
+            values[key] = copier(values[key])
+        return values
+
+
+class State:
+    """Everything a superstep starts from."""
+
+    __slots__ = (
+        "channels",
+        "checkpoint",
+        "counter",
+        "counters",
+        "lineage",
+        "live",
+        "parents",
+        "plan",
+        "seen",
+        "step",
+        "stop",
+        "updated",
+        "views",
+    )
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.channels = Channels(plan.channels)
+        self.counters: dict[str, int] = {}
+        self.counter = 0
+        self.seen: dict[str, dict[str, int]] = {}
+        self.updated: list[str] | None = None
+        self.step = -1
+        self.stop = 0
+        self.checkpoint = ""
+        self.lineage = ROOT_LINEAGE
+        self.live: set[str] = set()  # available channels that an empty update may change
+        self.views: dict[tuple[str, ...], View] = {}
+
+    def restore(self, values: Mapping[str, Any], counters: Mapping[str, int]) -> None:
+        """Fill the channels from stored values."""
+        prototypes = self.plan.channels
+        for name, value in values.items():
+            if name in prototypes:
+                self.channels[name] = channel = prototypes[name].from_checkpoint(value)
+                if channel.expires and channel.is_available():
+                    self.live.add(name)
+        self.counters.update(counters)
+        self.counter = max(self.counters.values(), default=0)
+
+    def view(self, keys: tuple[str, ...]) -> View:
+        """The kept dict for these keys."""
+        view = self.views.get(keys)
+        if view is None:
+            view = self.views[keys] = View(keys, self.channels)
+        return view
+
+    def read(self, keys: tuple[str, ...]) -> dict[str, Any]:
+        """The available values of these channels, for the receiver to keep."""
+        return self.view(keys).hand_out()
+
+    def fresh(self, keys: tuple[str, ...], writes: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        """The same with these writes applied on top, without changing any channel."""
+        values = self.read(keys)
+        touched: dict[str, list[Any]] = {}
+        for name, value in writes:
+            if name in self.view(keys).keys:
+                touched.setdefault(name, []).append(value)
+        for name, news in touched.items():
+            channel = self.channels[name].copy()
+            channel.update(news)
+            if channel.is_available():
+                values[name] = hand_out(channel.get())
+            else:
+                values.pop(name, None)
+        return values

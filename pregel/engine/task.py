@@ -1,0 +1,109 @@
+"""A task: one node, about to run in one superstep of one graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pregel.engine.ids import task_id
+from pregel.engine.state import hand_out
+from pregel.types import TimeoutPolicy
+
+if TYPE_CHECKING:
+    from pregel.engine.frame import Frame
+    from pregel.engine.node import PregelNode
+
+PULL, PUSH = "__pregel_pull", "__pregel_push"
+Path = tuple[Any, ...]
+
+
+class Task:
+    """One run of a node. A second attempt is another object with the same id."""
+
+    __slots__ = (
+        "_id",
+        "answers",
+        "arg",
+        "attempt",
+        "checkpoint",
+        "child",
+        "frame",
+        "fresh",
+        "name",
+        "node",
+        "output",
+        "path",
+        "phase",
+        "step",
+        "timeout",
+        "triggers",
+        "writes",
+        "writes_stored",
+    )
+
+    def __init__(
+        self, frame: Frame, name: str, node: PregelNode, path: Path, triggers: Sequence[str], arg: Any = None
+    ) -> None:
+        self.frame = frame
+        self.name = name
+        self.node = node
+        self.path = path
+        self.triggers = triggers
+        self.arg = arg
+        self.step = frame.state.step
+        self.checkpoint = frame.state.checkpoint
+        self.attempt = 1
+        self.answers: Mapping[str, Any] = {}
+        self.fresh = frame.tasks_fresh
+        self.phase = "run"  # enter and leave: the two ends of a subgraph task
+        self.output: Any = None
+        self.child: Frame | None = None
+        self.timeout: TimeoutPolicy | None = node.timeout
+        self.writes: list[tuple[str, Any]] = []
+        self.writes_stored = False  # they come from the journal, the task does not run
+        self._id = ""
+
+    @property
+    def id(self) -> str:
+        """The task id, hashed when it is first needed."""
+        if not self._id:
+            kind, *rest = self.path
+            parts = sorted(self.triggers) if kind == PULL else [str(rest[0])]
+            self._id = task_id(self.checkpoint, self.frame.ns, self.step, self.name, kind, *parts)
+        return self._id
+
+    @property
+    def ns(self) -> str:
+        """The namespace of what runs inside this task."""
+        own = f"{self.name}:{self.id}"
+        return f"{self.frame.ns}|{own}" if self.frame.ns else own
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Where its writes stand: pulled nodes by name, then Sends by index."""
+        return self.path
+
+    def again(self) -> Task:
+        """The next attempt."""
+        task = Task(self.frame, self.name, self.node, self.path, self.triggers, self.arg)
+        task._id, task.attempt, task.answers, task.timeout = self._id, self.attempt + 1, self.answers, self.timeout
+        task.step, task.checkpoint, task.fresh = self.step, self.checkpoint, False
+        return task
+
+    def read(self) -> Any:
+        """The node's input: the Send's argument as it is, one channel's value, or a dict of channels."""
+        if self.path[0] == PUSH:
+            return hand_out(self.arg)
+        node, state = self.node, self.frame.state
+        if isinstance(node.channels, str):
+            return hand_out(state.channels[node.channels].get())
+        values = state.view(node.keys).hand_out()
+        for key, managed in node.managed.items():
+            values[key] = managed.get(state)
+        return values if node.mapper is None else node.mapper(values)
+
+
+def path_text(path: Path) -> str:
+    """A path as text that sorts like the path: ``~__pregel_push, 0000000003, False``."""
+    parts = (path_text(p) if isinstance(p, tuple) else f"{p:010d}" if type(p) is int else str(p) for p in path)
+    return "~" + ", ".join(parts)

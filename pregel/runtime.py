@@ -1,0 +1,133 @@
+"""What a node may ask for beside its input: context, store, writer, where it runs, and a key for outside effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+from pregel.config import running_task
+from pregel.errors import InvalidInputError
+
+C = TypeVar("C")
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+def _no_key() -> str:
+    raise InvalidInputError(
+        "An idempotency key needs a thread.", fix="Run the graph with a checkpointer and a thread_id."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionInfo:
+    """Where a node runs. `node_attempt` counts from 1; times are unix seconds."""
+
+    checkpoint_id: str
+    checkpoint_ns: str
+    task_id: str
+    thread_id: str | None = None
+    run_id: str | None = None
+    node_attempt: int = 1
+    node_first_attempt_time: float | None = None
+
+    def patch(self, **overrides: Any) -> ExecutionInfo:
+        """A copy with some fields replaced."""
+        return replace(self, **overrides)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseUser:
+    """The user a server runs a graph for."""
+
+    identity: str
+    display_name: str = ""
+    is_authenticated: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerInfo:
+    """Which server runs the graph, when one does."""
+
+    assistant_id: str
+    graph_id: str
+    user: BaseUser | None = None
+
+
+class RunControl:
+    """A handle by which the caller asks a run to stop between two steps."""
+
+    __slots__ = ("drain_reason",)
+
+    def __init__(self) -> None:
+        self.drain_reason: str | None = None
+
+    def request_drain(self, reason: str = "shutdown") -> None:
+        """Stop after the step that runs now; what it did is kept and the thread can be resumed."""
+        self.drain_reason = reason
+
+    @property
+    def drain_requested(self) -> bool:
+        """Whether somebody asked."""
+        return self.drain_reason is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime(Generic[C]):
+    """What a node gets as its ``runtime`` parameter.
+
+    - `fence`: the epoch of this run's authority over the thread; hand it to whatever compares fencing tokens. 0 without
+      a saver.
+    - `idempotency_key`: the same text after a crash, a resume and a retry of this work, another for other work.
+    """
+
+    context: C = None  # type: ignore[assignment]
+    store: Any = None
+    stream_writer: Callable[[Any], None] = _nothing
+    heartbeat: Callable[[], None] = _nothing
+    previous: Any = None
+    execution_info: ExecutionInfo | None = None
+    server_info: ServerInfo | None = None
+    control: RunControl | None = None
+    fence: int = 0
+    _key: Callable[[], str] = field(default=_no_key, repr=False)
+
+    @property
+    def idempotency_key(self) -> str:
+        """32 hex characters that name this work; InvalidInputError without a thread."""
+        return self._key()
+
+    @property
+    def drain_requested(self) -> bool:
+        """Whether the run was asked to stop after this step."""
+        return self.control is not None and self.control.drain_requested
+
+    @property
+    def drain_reason(self) -> str | None:
+        """Why it was asked to."""
+        return self.control.drain_reason if self.control is not None else None
+
+    def merge(self, other: Runtime[C]) -> Runtime[C]:
+        """A copy in which what `other` has set wins."""
+        names = ("context", "store", "stream_writer", "previous", "execution_info", "server_info", "control")
+        news = {name: value for name in names if (value := getattr(other, name)) and value is not _nothing}
+        return replace(self, **news)
+
+    def override(self, **overrides: Any) -> Runtime[C]:
+        """A copy with some fields replaced."""
+        return replace(self, **overrides)
+
+    def patch_execution_info(self, **overrides: Any) -> Runtime[C]:
+        """A copy whose execution_info has some fields replaced; RuntimeError when there is none."""
+        if self.execution_info is None:
+            raise RuntimeError("This runtime has no execution_info; it exists only inside a running node.")
+        return replace(self, execution_info=self.execution_info.patch(**overrides))
+
+
+def get_runtime(context_schema: type[C] | None = None) -> Runtime[C]:
+    """The runtime of the running node; OutsideRunError outside of a run."""
+    runtime: Runtime[C] = running_task().runtime
+    return runtime
