@@ -1,0 +1,100 @@
+"""Conditional edges: a path function of the user reads the state after its node and says where to go."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pregel.constants import ROOT
+from pregel.engine.node import Ask, Writes
+from pregel.errors import InvalidRouteError, PathMapError
+from pregel.graph.names import known_names
+from pregel.graph.route import Router
+from pregel.graph.schema import KeyMap, Mapper, channel_keys, managed_keys
+from pregel.runnable import Runnable
+from pregel.types import Send
+
+
+class BranchSpec(NamedTuple):
+    """A conditional edge: `ends` maps what `path` returns to nodes; None: it returns the nodes themselves."""
+
+    path: Runnable
+    ends: dict[Hashable, str] | None = None
+    input_schema: Any = None
+
+
+class BranchWriter:
+    """Calls the path of one conditional edge and writes to where it leads.
+
+    The path reads the keys of `keys` as they are after this node's own writes, and none of its siblings'. Where its
+    input has no schema of its own, the node's raw output lies beneath.
+    """
+
+    asks = True
+
+    def __init__(
+        self, name: str, spec: BranchSpec, router: Router, *, keys: KeyMap, mapper: Mapper | None = None
+    ) -> None:
+        self.name = name
+        self.spec = spec
+        self.router = router
+        self.ends = spec.ends
+        self.keys = channel_keys(keys)
+        self.managed = managed_keys(keys)
+        self.mapper = mapper
+
+    def write(self, output: Any, out: Writes) -> None:
+        raise NotImplementedError
+
+    def route(self, output: Any, running: Any) -> Generator[Ask, Any, Writes]:
+        """The writes for what the path answers."""
+        result = yield self.spec.path, self.read(output, running)
+        return self.writes(result)
+
+    def read(self, output: Any, running: Any) -> Any:
+        """The path's input."""
+        values: dict[str, Any] = running.fresh_values(self.keys)
+        if self.managed:
+            values.update(running.managed_values(self.managed))
+        if self.keys == [ROOT]:
+            return values.get(ROOT)
+        if self.mapper is not None:
+            return self.mapper(values)
+        if self.spec.input_schema is None and isinstance(output, dict):
+            return {**output, **values}
+        return values
+
+    def writes(self, result: Any) -> Writes:
+        """The writes for an answer: one target or a list of them."""
+        who = f"Branch {self.name!r} of node {self.router.source!r}"
+        results = result if isinstance(result, list | tuple) else (result,)
+        return self.router.writes([self._target(one, who) for one in results], who)
+
+    def _target(self, result: Any, who: str) -> Any:
+        if self.ends is None or isinstance(result, Send):
+            return result
+        try:
+            return self.ends[result]
+        except (KeyError, TypeError):  # a key that is not hashable is no key either
+            pass
+        if result is None:
+            raise InvalidRouteError(
+                f"{who} gave None, which is not a valid destination.",
+                fix=f"Return a key of the path map. {known_names('', map(str, self.ends))}",
+                node=self.router.source,
+            )
+        raise PathMapError(
+            f"{who} gave {result!r}, which its path map does not have.",
+            fix=known_names(result, map(str, self.ends)),
+            node=self.router.source,
+        )
+
+    def __repr__(self) -> str:
+        return f"BranchWriter<{self.router.source}:{self.name}>"
+
+
+def path_map_of(ends: Mapping[Hashable, str] | Sequence[str] | None) -> dict[Hashable, str] | None:
+    """A path map as a dict; a list maps each name to itself."""
+    if ends is None:
+        return None
+    return dict(ends) if isinstance(ends, Mapping) else {name: name for name in ends}

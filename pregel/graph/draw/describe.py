@@ -1,0 +1,119 @@
+"""How the drawing is found again in a compiled graph, which has no edges: what a node writes wakes other nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pregel.channels import LastValueAfterFinish
+from pregel.constants import END, START
+from pregel.engine.node import ChannelWrite, PregelNode
+from pregel.engine.pregel import Pregel
+from pregel.graph.branch import BranchWriter
+from pregel.graph.draw.data import Edge, Graph, Node
+from pregel.graph.route import branch_channel
+from pregel.graph.write import StateWriter
+
+
+def describe(graph: Pregel, *, xray: int | bool = False) -> Graph:
+    """The nodes and edges of a compiled graph.
+
+    A conditional edge is drawn to every end of its path map, to every node and END without one. `xray` shows what is
+    inside of subgraphs: True for all levels, a number for that many.
+    """
+    edges = {edge for name, node in graph.nodes.items() for edge in _edges(graph, name, node)}
+    sources = {edge.source for edge in edges}
+    edges |= {Edge(name, END) for name in graph.nodes if name not in sources}
+    ordered = sorted(edges, key=lambda edge: (edge.source, edge.target, edge.data or ""))
+    if all(edge.target != END for edge in ordered) and (last := _last_reached(ordered)):
+        ordered.append(Edge(last, END, None, True))
+    nodes = {
+        name: Node(name, name, node.bound or node, _metadata(graph, name, node)) for name, node in graph.nodes.items()
+    }
+    if any(edge.target == END for edge in ordered):
+        nodes[END] = Node(END, END)
+    drawn = Graph(nodes, ordered)
+    return _expanded(drawn, graph, xray) if xray else drawn
+
+
+def _edges(graph: Pregel, name: str, node: PregelNode) -> Iterator[Edge]:
+    for writer in node.writers:
+        if isinstance(writer, ChannelWrite):
+            written = {entry.channel for entry in writer.entries}
+            yield from (Edge(name, other) for other, woken in graph.nodes.items() if written & set(woken.triggers))
+        elif isinstance(writer, BranchWriter):
+            everywhere = {other: other for other in (*graph.nodes, END) if other != START}
+            for answer, target in (everywhere if writer.ends is None else writer.ends).items():
+                yield _conditional(name, target, answer)
+        elif isinstance(writer, StateWriter):
+            labels = writer.ends if isinstance(writer.ends, dict) else {end: end for end in writer.ends}
+            yield from (_conditional(name, target, label) for target, label in labels.items())
+
+
+def _conditional(source: str, target: str, label: object) -> Edge:
+    return Edge(source, target, None if label == target else str(label), True)
+
+
+def _last_reached(edges: list[Edge]) -> str | None:
+    """The node that a walk from START reaches last; None when it reaches several at once."""
+    seen, wave = {START}, [START]
+    while True:
+        after = [e.target for e in edges if e.source in wave and e.target not in seen]
+        if not after:
+            return wave[0] if len(wave) == 1 else None
+        wave = list(dict.fromkeys(after))
+        seen.update(wave)
+
+
+def _metadata(graph: Pregel, name: str, node: PregelNode) -> dict[str, Any] | None:
+    shown = dict(node.metadata)
+    if isinstance(graph.channels.get(branch_channel(name)), LastValueAfterFinish):
+        shown["defer"] = True
+    pauses = {"before": graph.interrupt_before_nodes, "after": graph.interrupt_after_nodes}
+    hit = [when for when, names in pauses.items() if name != START and (names == "*" or name in names)]
+    if hit:
+        shown["__interrupt"] = ",".join(hit)
+    tools = getattr(node.bound, "tools_by_name", None)
+    if tools:
+        shown["__tools"] = list(tools)
+    return shown or None
+
+
+def _expanded(drawn: Graph, graph: Pregel, xray: int | bool) -> Graph:
+    """The drawing with subgraph nodes replaced by what is in them, under ids like ``name:inner``."""
+    deeper = xray if isinstance(xray, bool) else xray - 1
+    for name, node in graph.nodes.items():
+        for subgraph in node.subgraphs[:1]:
+            inner = _trimmed(describe(subgraph, xray=deeper))
+            first, last = inner.first_node(), inner.last_node()
+            if len(inner.nodes) > 1 and first is not None and last is not None:
+                drawn = _replaced(drawn, name, inner, first.id, last.id)
+    return drawn
+
+
+def _trimmed(drawn: Graph) -> Graph:
+    """The drawing without its START and END, where one node stands behind or before them."""
+    for id, end in ((START, Graph.first_node), (END, Graph.last_node)):
+        without = drawn.without(id)
+        if id in drawn.nodes and end(without) is not None:
+            drawn = without
+    return drawn
+
+
+def _replaced(drawn: Graph, name: str, inner: Graph, first: str, last: str) -> Graph:
+    nodes: dict[str, Node] = {}
+    for id, node in drawn.nodes.items():
+        if id == name:
+            for one in inner.nodes.values():
+                nodes[f"{name}:{one.id}"] = one._replace(id=f"{name}:{one.id}")
+        else:
+            nodes[id] = node
+    edges = [
+        edge._replace(
+            source=f"{name}:{last}" if edge.source == name else edge.source,
+            target=f"{name}:{first}" if edge.target == name else edge.target,
+        )
+        for edge in drawn.edges
+    ]
+    edges += [edge._replace(source=f"{name}:{edge.source}", target=f"{name}:{edge.target}") for edge in inner.edges]
+    return Graph(nodes, edges)

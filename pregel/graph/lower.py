@@ -1,0 +1,178 @@
+"""From a builder to what runs: nodes that read and write channels. No edge survives this.
+
+- an edge a -> b is a write of ``branch:to:b`` by a's writers, and that channel wakes b;
+- a join [a, b] -> c is one channel that both write and that opens when it has seen both;
+- a conditional edge is one more writer of its source, the only kind that calls user code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pregel.channels import EphemeralValue, LastValueAfterFinish, NamedBarrierValue, NamedBarrierValueAfterFinish
+from pregel.constants import END, ROOT, START, TAG_HIDDEN
+from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode, Writer
+from pregel.engine.pregel import Pregel
+from pregel.graph import pydantic_adapter
+from pregel.graph.branch import BranchSpec, BranchWriter
+from pregel.graph.check import Checks, KeyCheck, checks_of
+from pregel.graph.route import Router, branch_channel, join_channel
+from pregel.graph.schema import Channel, Mapper, channel_keys, managed_keys, mapper_of
+from pregel.graph.spec import StateNodeSpec
+from pregel.graph.write import InputWriter, RootWriter, StateWriter, UnknownKeys
+from pregel.types import RetryPolicy
+
+if TYPE_CHECKING:
+    from pregel.graph.state import AnyStateGraph
+
+
+@dataclass(slots=True)
+class Lowered:
+    """What a compiled graph is made of. `joins` says which node each join channel wakes."""
+
+    nodes: dict[str, PregelNode] = field(default_factory=dict)
+    channels: dict[str, Channel] = field(default_factory=dict)
+    joins: dict[str, str] = field(default_factory=dict)
+
+
+def lower(builder: AnyStateGraph, *, unknown_keys: UnknownKeys = "error", strict: bool = False) -> Lowered:
+    """The nodes and channels of a builder that has no problems."""
+    return Lowering(builder, unknown_keys, strict).run()
+
+
+class Lowering:
+    """One builder on its way down, with what its nodes share."""
+
+    def __init__(self, builder: AnyStateGraph, unknown_keys: UnknownKeys, strict: bool) -> None:
+        self.builder = builder
+        self.unknown_keys: UnknownKeys = unknown_keys
+        self.strict = strict
+        self.checks = checks_of(builder.schemas, builder.channels)
+        self.keys = {schema: tuple(channel_keys(keys)) for schema, keys in builder.schemas.items()}
+        self.places = {name: place for place, name in enumerate(builder.nodes)}
+        self.joins = sorted(
+            builder.waiting_edges, key=lambda join: [self.places.get(n, -1) for n in (*join[0], join[1])]
+        )
+
+    def run(self) -> Lowered:
+        """The nodes and channels."""
+        start = EphemeralValue[Any](self.builder.input_schema)
+        lowered = Lowered(channels={**self.builder.channels, START: start})
+        lowered.nodes[START] = self.start()
+        for name, spec in self.builder.nodes.items():
+            lowered.nodes[name] = self.node(name, spec)
+            lowered.channels[branch_channel(name)] = trigger_of(spec)
+        for starts, end in self.joins:
+            if end != END:
+                name = join_channel(starts, end)
+                lowered.channels[name] = barrier_of(starts, self.builder.nodes[end])
+                lowered.joins[name] = end
+        for name, channel in lowered.channels.items():
+            channel.key = name
+        return lowered
+
+    def start(self) -> PregelNode:
+        """The node that brings the input in; user code runs in it only to check a typed input, or to branch."""
+        writer = self.input_writer()
+        node = PregelNode(channels=START, triggers=[START], tags=[TAG_HIDDEN], writers=[writer, *self.routes(START)])
+        node.pure = node.pure and not writer.checks
+        return node
+
+    def node(self, name: str, spec: StateNodeSpec) -> PregelNode:
+        """A user's node."""
+        subgraph = spec.runnable if isinstance(spec.runnable, Pregel) else None
+        keys = self.keys[spec.input_schema]
+        joins = [join_channel(starts, end) for starts, end in self.joins if end == name]
+        return PregelNode(
+            channels=ROOT if keys == (ROOT,) else keys,
+            triggers=[branch_channel(name), *joins],
+            bound=spec.runnable,
+            mapper=mapper_of(spec.input_schema) or _picker(subgraph),
+            managed=managed_keys(self.builder.schemas[spec.input_schema]),
+            writers=[self.writer(name, spec, surplus=subgraph is not None), *self.routes(name)],
+            retry_policy=_policies(spec.retry_policy or self.builder.defaults.retry_policy),
+            timeout=spec.timeout or self.builder.defaults.timeout,
+            metadata=spec.metadata,
+            subgraphs=[subgraph] if subgraph is not None else [],
+        )
+
+    def input_writer(self) -> StateWriter:
+        """What writes the input's keys."""
+        schema = self.builder.input_schema
+        checks: Checks = self.checks
+        if pydantic_adapter.is_model(schema):
+            fields = {key: pydantic_adapter.field_check(schema, key) for key in self.keys[schema]}
+            checks = {key: KeyCheck(check, self.builder.channels[key]) for key, check in fields.items()}
+        channels = {key: self.builder.channels[key] for key in self.keys[schema]}
+        router = Router(START, self.builder.nodes)
+        if tuple(channels) == (ROOT,):
+            return RootWriter(START, channels, router, checks=checks)
+        declared = {*self.builder.channels, *self.builder.managed}
+        return InputWriter(channels, router, declared=declared, checks=checks, strict=self.strict)
+
+    def writer(self, name: str, spec: StateNodeSpec, *, surplus: bool) -> StateWriter:
+        """What writes a node's output."""
+        kind = RootWriter if tuple(self.builder.channels) == (ROOT,) else StateWriter
+        return kind(
+            name,
+            self.builder.channels,
+            Router(name, self.builder.nodes),
+            managed=self.builder.managed,
+            checks=self.checks,
+            unknown_keys=self.unknown_keys,
+            surplus=surplus,
+            ends=spec.ends,
+        )
+
+    def routes(self, source: str) -> list[Writer]:
+        """The writers for the edges that leave a node."""
+        targets = sorted((end for start, end in self.builder.edges if start == source and end != END), key=self.place)
+        entries = [ChannelWriteEntry(branch_channel(target), None) for target in targets]
+        entries += [
+            ChannelWriteEntry(join_channel(starts, end), source)
+            for starts, end in self.joins
+            if source in starts and end != END
+        ]
+        branches = self.builder.branches.get(source, {})
+        static: list[Writer] = [ChannelWrite(entries)] if entries else []
+        return [*static, *(branch_writer(self.builder, source, name, spec) for name, spec in branches.items())]
+
+    def place(self, name: str) -> int:
+        """Where a node stands in the builder."""
+        return self.places[name]
+
+
+def branch_writer(builder: AnyStateGraph, source: str, name: str, spec: BranchSpec) -> BranchWriter:
+    """The writer of a conditional edge; its path reads its own schema, else what its source reads."""
+    inherited = builder.state_schema if source == START else builder.nodes[source].input_schema
+    schema = inherited if spec.input_schema is None else spec.input_schema
+    router = Router(source, builder.nodes)
+    return BranchWriter(name, spec, router, keys=builder.schemas[schema], mapper=mapper_of(schema))
+
+
+def trigger_of(spec: StateNodeSpec) -> Channel:
+    """The channel that wakes a node: at once, or when nothing else is left to run."""
+    return LastValueAfterFinish[Any](Any) if spec.defer else EphemeralValue[Any](Any, guard=False)
+
+
+def barrier_of(starts: Sequence[str], end: StateNodeSpec) -> Channel:
+    """The channel that wakes a node when all of `starts` are done."""
+    names = set(starts)
+    return NamedBarrierValueAfterFinish[str](str, names) if end.defer else NamedBarrierValue[str](str, names)
+
+
+def _policies(policy: RetryPolicy | Sequence[RetryPolicy] | None) -> Sequence[RetryPolicy]:
+    return [policy] if isinstance(policy, RetryPolicy) else policy or ()
+
+
+def _picker(subgraph: Pregel | None) -> Mapper | None:
+    """What hands a subgraph the keys that it knows, and nothing else of its parent's."""
+    start = subgraph.nodes.get(START) if subgraph is not None else None
+    writer = start.writers[0] if start is not None and start.writers else None
+    return _pick({*writer.channels, *writer.managed}) if isinstance(writer, InputWriter) else None
+
+
+def _pick(known: Collection[str]) -> Mapper:
+    return lambda values: {key: value for key, value in values.items() if key in known}

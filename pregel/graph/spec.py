@@ -1,0 +1,109 @@
+"""What a node of a builder is, and what the annotations of a function say about it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pregel.graph.schema import is_annotated
+from pregel.runnable import Runnable, callable_name
+from pregel.types import Command, RetryPolicy, TimeoutPolicy, TracePolicy
+
+
+@dataclass(slots=True)
+class StateNodeSpec:
+    """A node before compiling. `ends`: where its Commands are declared to go, with labels when it is a dict."""
+
+    runnable: Runnable
+    metadata: dict[str, Any] | None
+    input_schema: Any
+    retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None
+    ends: tuple[str, ...] | dict[str, str] = ()
+    defer: bool = False
+    timeout: TimeoutPolicy | None = None
+    trace_policy: TracePolicy | None = None
+    action: Any = None
+    declared: bool = False
+    """Whether `ends` is all there is: then its Commands go nowhere else."""
+
+
+def name_of(action: Any) -> str:
+    """The name that a node gets from its action."""
+    if hasattr(action, "get_name"):
+        return str(action.get_name())
+    return callable_name(action)
+
+
+def input_schema_of(action: Any) -> Any:
+    """The class with annotations that the first parameter of a function is declared as; None when there is none."""
+    function = function_of(action)
+    hints = _hints(function)
+    if function is None or not hints:
+        return None
+    hint = hints.get(next(iter(inspect.signature(function).parameters), ""))
+    cls = get_origin(hint) or hint
+    if not isinstance(cls, type) or not is_annotated(cls):
+        return None
+    try:
+        return hint if get_type_hints(cls) else None
+    except (NameError, TypeError):
+        return None
+
+
+def command_ends_of(action: Any) -> tuple[str, ...] | None:
+    """The names in a ``Command[Literal[...]]`` that a function is declared to return; None when there is none."""
+    for hint in _members(_returned(action)):
+        if get_origin(hint) is Command:
+            names = [name for part in get_args(hint) for one in _members(part) for name in _literals(one)]
+            if names:
+                return tuple(dict.fromkeys(names))
+    return None
+
+
+def literal_ends_of(path: Any) -> dict[Any, str] | None:
+    """The names in a Literal that a path function is declared to return, each mapped to itself."""
+    return {name: name for name in _literals(_returned(path))} or None
+
+
+def may_name(action: Any, *names: str) -> bool:
+    """Whether code of an action may use one of these global names; True for what cannot be looked into."""
+    function = inspect.unwrap(action) if callable(action) else action
+    code = getattr(getattr(function, "func", function), "__code__", None)
+    return code is None or _names_in(code, frozenset(names))
+
+
+def function_of(action: Any) -> Callable[..., Any] | None:
+    """The function whose annotations describe an action; None for what has none, such as a partial."""
+    if inspect.isfunction(action) or inspect.ismethod(action):
+        return action
+    call = getattr(action, "__call__", None)  # noqa: B004  (its annotations are what is wanted)
+    return call if inspect.ismethod(call) else None
+
+
+def _names_in(code: Any, names: frozenset[str]) -> bool:
+    inner = (constant for constant in code.co_consts if hasattr(constant, "co_names"))
+    return not names.isdisjoint((*code.co_names, *code.co_freevars)) or any(_names_in(one, names) for one in inner)
+
+
+def _hints(function: Callable[..., Any] | None) -> Mapping[str, Any]:
+    if function is None:
+        return {}
+    try:
+        return get_type_hints(function)
+    except (NameError, TypeError):
+        return {}
+
+
+def _returned(action: Any) -> Any:
+    return _hints(function_of(action)).get("return")
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _literals(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) is Literal else ()

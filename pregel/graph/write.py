@@ -1,0 +1,281 @@
+"""What a node returned, as channel writes.
+
+1. None writes nothing; a dict, an instance of an annotated class and ``Command.update`` write their keys.
+2. A Command routes beside that; a list may mix Commands and updates; a bare Send is a packet and no update.
+3. Everything else is an error: what a node says is never dropped without a word (`unknown_keys` relaxes it for keys).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from pregel.channels import LastValue
+from pregel.channels.base import copy_container
+from pregel.constants import ROOT, START
+from pregel.engine.node import Ask, Writes
+from pregel.errors import InvalidUpdateError, NodeReturnError, ParentCommand
+from pregel.graph import pydantic_adapter
+from pregel.graph.check import Checks
+from pregel.graph.names import known_names, quoted
+from pregel.graph.route import Router
+from pregel.graph.schema import Channel, default_of, instance_keys
+from pregel.types import Command, Send
+from pregel.warnings import PregelWarning
+
+UnknownKeys = Literal["error", "warn", "ignore"]
+Pairs = Iterable[tuple[str, Any]]
+
+
+class StateWriter:
+    """The writer of a node that has a state of named keys.
+
+    `surplus`: keys that the state does not have are dropped silently, as for the output of a subgraph. `ends`: where
+    its Commands are declared to go, for drawings only.
+    """
+
+    asks = False
+
+    def __init__(
+        self,
+        node: str,
+        channels: Mapping[str, Channel],
+        router: Router,
+        *,
+        managed: Collection[str] = (),
+        checks: Checks | None = None,
+        unknown_keys: UnknownKeys = "error",
+        surplus: bool = False,
+        ends: Sequence[str] | Mapping[str, str] = (),
+    ) -> None:
+        self.node = node
+        self.channels = channels
+        self.router = router
+        self.managed = frozenset(managed)
+        self.checks = checks or {}
+        self.unknown_keys: UnknownKeys = "ignore" if surplus else unknown_keys
+        self.ends = ends
+        self._plain = not self.checks
+        self._warned: set[str] = set()
+
+    def write(self, output: Any, out: Writes) -> None:
+        """Append the writes for what the node returned."""
+        if type(output) is dict and self._plain and output.keys() <= self.channels.keys():
+            out.extend(output.items())
+        elif isinstance(output, Command):
+            self._commands([output], out)
+        elif isinstance(output, Send):
+            out.append(self.router.send(output, f"Node {self.node!r}"))
+        elif isinstance(output, list | tuple) and any(isinstance(item, Command) for item in output):
+            self._commands(output, out)
+        elif output is not None:
+            self.update(output, out, self.unknown_keys)
+
+    def adopt(self, command: Command[Any], out: Writes) -> None:
+        """Append the writes for a Command that a subgraph sent here: keys that this graph does not have are its own."""
+        self._commands([command], out, "ignore")
+
+    def update(self, update: Any, out: Writes, unknown_keys: UnknownKeys) -> None:
+        """Append the writes for a state update."""
+        pairs = pairs_of(update, self.channels)
+        if pairs is None:
+            raise self._not_an_update(update)
+        unknown = []
+        for key, value in pairs:
+            if key in self.channels:
+                out.append((key, self._checked(key, value)))
+            elif key not in self.managed:
+                unknown.append(key)
+        if unknown and unknown_keys != "ignore":
+            self._unknown(unknown, unknown_keys)
+
+    def route(self, output: Any, running: Any) -> Generator[Ask, Any, Writes]:
+        raise NotImplementedError
+        yield
+
+    def _commands(self, items: Iterable[Any], out: Writes, unknown_keys: UnknownKeys | None = None) -> None:
+        """Updates first, then routes, each in the order they were given."""
+        items = list(items)
+        above = [item for item in items if isinstance(item, Command) and item.graph is not None]
+        if above:
+            raise ParentCommand(self._merged(above))
+        targets: list[Any] = []
+        for item in items:
+            update = item.update if isinstance(item, Command) else item
+            if isinstance(item, Command):
+                targets.extend(_targets(item.goto))
+                update = self._paired(update)
+            if update is not None:
+                self.update(update, out, unknown_keys or self.unknown_keys)
+        if targets:
+            out.extend(self.router.writes(targets, f"Command.goto of node {self.node!r}"))
+
+    def _paired(self, update: Any) -> Any:
+        """A ``Command.update`` in which a list of (key, value) pairs is marked as one."""
+        pairs = _key_value_pairs(update)
+        return update if pairs is None else _Pairs(pairs)
+
+    def _merged(self, commands: Sequence[Command[Any]]) -> Command[Any]:
+        """One Command for the parent graph from several."""
+        if len(commands) == 1:
+            return commands[0]
+        if len({command.graph for command in commands}) > 1:
+            raise NodeReturnError(
+                f"Node {self.node!r} returned Commands for several graphs.",
+                fix="Return Commands for one graph from one node.",
+                node=self.node,
+            )
+        pairs = [pair for command in commands for pair in _any_pairs(command.update)]
+        targets = [target for command in commands for target in _targets(command.goto)]
+        return Command(graph=commands[0].graph, update=pairs, goto=targets)
+
+    def _checked(self, key: str, value: Any) -> Any:
+        check = self.checks.get(key)
+        if check is None:
+            return value
+        try:
+            return check(value)
+        except Exception as error:
+            error.add_note(f"Node {self.node!r} wrote this to {key!r}; nothing of it was stored.")
+            raise
+
+    def _unknown(self, keys: Sequence[str], policy: UnknownKeys) -> None:
+        message = f"Node {self.node!r} returned {quoted(keys)}, but the state has no such key."
+        fix = known_names(keys[0], self.channels)
+        if policy == "error":
+            raise InvalidUpdateError(
+                message, fix=f'{fix} Or compile(unknown_keys="warn" or "ignore").', node=self.node, channel=str(keys[0])
+            )
+        if not self._warned.issuperset(keys):
+            self._warned.update(keys)
+            warnings.warn(f"{message} {fix}", PregelWarning, stacklevel=3)
+
+    def _not_an_update(self, output: Any) -> NodeReturnError:
+        return NodeReturnError(
+            f"Expected dict, got {output!r}: node {self.node!r} returned something that is not a state update.",
+            fix="Return a dict of the keys that change, a Command, or None. Several Sends go in Command(goto=[...]).",
+            node=self.node,
+        )
+
+
+class RootWriter(StateWriter):
+    """The writer of a node whose state is one value without keys: what it returns is the write."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._plain = False
+
+    def update(self, update: Any, out: Writes, unknown_keys: UnknownKeys) -> None:
+        values = [value for _, value in update] if isinstance(update, _Pairs) else [update]
+        out.extend((ROOT, self._checked(ROOT, value)) for value in values)
+
+    def _paired(self, update: Any) -> Any:
+        pairs = _key_value_pairs(update)
+        return _Pairs(pairs) if pairs and all(key == ROOT for key, _ in pairs) else update
+
+
+class InputWriter(StateWriter):
+    """The writer of START: the input's keys become writes, checked like any update.
+
+    `declared`: every key that some schema of the graph has. Such a key is dropped when the input schema lacks it; a
+    key that nobody declared is named in a warning, once, or in an error when `strict`.
+    """
+
+    def __init__(
+        self,
+        channels: Mapping[str, Channel],
+        router: Router,
+        *,
+        declared: Collection[str],
+        checks: Checks | None = None,
+        strict: bool = False,
+    ) -> None:
+        super().__init__(START, channels, router, managed=declared, checks=checks)
+        self.strict = strict
+
+    def write(self, output: Any, out: Writes) -> None:
+        if isinstance(output, dict):
+            self.update(output, out, "error" if self.strict else "warn")
+        elif output is not None:
+            pairs = pairs_of(output, self.channels)
+            if pairs is None:
+                raise InvalidUpdateError(
+                    f"Expected dict, got {output!r}: the input of this graph is a dict or an instance of its schema.",
+                    fix=f"Keys: {', '.join(self.channels) or 'none'}.",
+                    node=START,
+                )
+            owned = _Pairs((key, copy_container(value)) for key, value in pairs)  # the caller keeps the instance
+            self.update(owned, out, "ignore")
+
+    def _checked(self, key: str, value: Any) -> Any:
+        check = self.checks.get(key)
+        return value if check is None else check(value)
+
+    def _unknown(self, keys: Sequence[str], policy: UnknownKeys) -> None:
+        message = f"The input has {quoted(keys)}, which no schema of the graph declares."
+        fix = known_names(keys[0], self.channels)
+        if policy == "error":
+            raise InvalidUpdateError(message, fix=fix, node=START)
+        if not self._warned.issuperset(keys):
+            self._warned.update(keys)
+            warnings.warn(f"{message} {fix}", PregelWarning, stacklevel=4)
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An update that is known to be (key, value) pairs."""
+
+
+def pairs_of(update: Any, channels: Mapping[str, Channel]) -> Pairs | None:
+    """The keys and values of an update; None when it is none."""
+    if isinstance(update, dict):
+        return update.items()
+    if isinstance(update, _Pairs):
+        return update
+    pairs = _instance_pairs(update, channels)
+    return pairs if any(key in channels for key, _ in pairs) else None
+
+
+def _instance_pairs(instance: Any, channels: Mapping[str, Channel]) -> list[tuple[str, Any]]:
+    """What an instance of an annotated class writes: every key it has.
+
+    A model leaves out the fields that nobody set and whose default is None; also those of a reducer, whose default the
+    key already started from.
+    """
+    cls: Any = type(instance)
+    if cls.__module__ == "builtins":
+        return []
+    pairs = [(key, getattr(instance, key)) for key in instance_keys(cls) if hasattr(instance, key)]
+    given = pydantic_adapter.fields_set(instance) if pydantic_adapter.is_model(cls) else None
+    if given is None:
+        return pairs
+    return [(key, value) for key, value in pairs if key in given or _default_counts(cls, key, value, channels.get(key))]
+
+
+def _default_counts(cls: type, key: str, value: Any, channel: Channel | None) -> bool:
+    if channel is not None and not isinstance(channel, LastValue):
+        return False
+    return value is not None or default_of(cls, key) is not None
+
+
+def _key_value_pairs(update: Any) -> list[tuple[str, Any]] | None:
+    """The pairs of a ``Command.update`` that is a list of them; None when it is something else."""
+    if not isinstance(update, list | tuple):
+        return None
+    pairs = [item for item in update if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)]
+    return pairs if len(pairs) == len(update) else None
+
+
+def _any_pairs(update: Any) -> list[tuple[str, Any]]:
+    """An update for a graph whose keys are not known here."""
+    if update is None:
+        return []
+    if isinstance(update, dict):
+        return list(update.items())
+    return _key_value_pairs(update) or _instance_pairs(update, {}) or [(ROOT, update)]
+
+
+def _targets(goto: Any) -> Iterable[Any]:
+    if isinstance(goto, str | Send):
+        return (goto,)
+    return goto or () if isinstance(goto, list | tuple | None) else (goto,)

@@ -1,0 +1,14 @@
+"""The type variables of graphs: state, input, output, context."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typing_extensions import TypeVar
+
+StateT = TypeVar("StateT", default=Any)
+StateT_co = TypeVar("StateT_co", covariant=True, default=Any)
+StateT_contra = TypeVar("StateT_contra", contravariant=True, default=Any)
+ContextT = TypeVar("ContextT", default=None)
+InputT = TypeVar("InputT", default=StateT)
+OutputT = TypeVar("OutputT", default=StateT)
