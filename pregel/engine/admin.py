@@ -41,7 +41,7 @@ def history_flow(frame: Frame, page: Page) -> Flow[list[StateSnapshot]]:
     events = yield step
     loaded = next(event for event in events if isinstance(event, Loaded))
     shown = []
-    for saved in loaded.pages[0]:
+    for _, saved in loaded.pages[0]:
         entry = Frame(frame.run, frame.graph, frame.ns)
         shown.append((yield from snapshot(entry, saved, live=False, subgraphs=False)))
     return shown
@@ -53,6 +53,8 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
     if checkpoint is not None and saved is None:
         raise CheckpointNotFoundError(f"Checkpoint {checkpoint!r} does not exist.", thread=frame.run.thread)
     restore(frame, saved)
+    if saved is None and supersteps[0][0].as_node != INPUT:
+        frame.state.step = 0  # there is no input checkpoint before this one
     step = Step(wait=False)
     step.claim = True
     try:

@@ -67,6 +67,7 @@ class Pregel(Runnable):
         config: RunnableConfig | None = None,
         trigger_to_nodes: Mapping[str, Sequence[str]] | None = None,
         name: str = "LangGraph",
+        stream_transformers: Any = None,
         unknown_keys: str = "error",
         strict: bool = False,
         joins: Mapping[str, str] | None = None,
@@ -85,6 +86,8 @@ class Pregel(Runnable):
         self.retry_policy = (retry_policy,) if hasattr(retry_policy, "retry_on") else tuple(retry_policy)
         self.context_schema, self.config, self.name = context_schema, config, name
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
+        if stream_transformers:
+            raise NotBuiltError("stream_transformers are not built yet.", fix="Leave them out.")
         if auto_validate:
             self.validate()
         self._prepare()
@@ -174,6 +177,8 @@ class Pregel(Runnable):
                 result = BlockingDriver(flow, frame.run.journal, room=call.room).run()  # type: ignore[arg-type]
             except ClaimMissed:
                 continue
+            if result.error is not None:
+                raise _let_go(result)
             return _output(call, result)
         raise _contended(call)
 
@@ -202,6 +207,8 @@ class Pregel(Runnable):
                 result = await AwaitingDriver(flow, frame.run.journal, room=call.room).run()  # type: ignore[arg-type]
             except ClaimMissed:
                 continue
+            if result.error is not None:
+                raise _let_go(result)
             return _output(call, result)
         raise _contended(call)
 
@@ -261,8 +268,8 @@ class Pregel(Runnable):
                 continue
             finally:
                 chunks.close()  # type: ignore[attr-defined]  # it is a generator
-            assert driver.result is not None
-            _raise(driver.result)
+            if driver.result is not None and driver.result.error is not None:
+                raise _let_go(driver.result)
             return
         raise _contended(call)
 
@@ -280,8 +287,8 @@ class Pregel(Runnable):
                 continue
             finally:
                 await chunks.aclose()  # type: ignore[attr-defined]  # it is a generator
-            assert driver.result is not None
-            _raise(driver.result)
+            if driver.result is not None and driver.result.error is not None:
+                raise _let_go(driver.result)
             return
         raise _contended(call)
 
@@ -359,7 +366,10 @@ class Pregel(Runnable):
                 result = _drive(update_flow(frame, call.checkpoint, checked), frame)
             except ClaimMissed:
                 continue
-            return _raise(result).values  # type: ignore[no-any-return]
+            if result.error is not None:
+                raise _let_go(result)
+            config_of_last: RunnableConfig = result.values
+            return config_of_last
         raise _contended(call)
 
     async def abulk_update_state(
@@ -373,7 +383,10 @@ class Pregel(Runnable):
                 result = await _adrive(update_flow(frame, call.checkpoint, checked), frame)
             except ClaimMissed:
                 continue
-            return _raise(result).values  # type: ignore[no-any-return]
+            if result.error is not None:
+                raise _let_go(result)
+            config_of_last: RunnableConfig = result.values
+            return config_of_last
         raise _contended(call)
 
     def _reading(self, config: RunnableConfig, kind: Any) -> tuple[Call, Frame]:
@@ -403,8 +416,7 @@ def _arguments(
 
 
 def _output(call: Call, result: Result) -> Any:
-    """What `invoke` returns for a result, or raises."""
-    _raise(result)
+    """What `invoke` returns for a result; inside a node the questions go up through that node."""
     if not result.asked:
         return result.values
     if call.nested is not None:
@@ -414,14 +426,11 @@ def _output(call: Call, result: Result) -> Any:
     return {**values, "__interrupt__": list(result.asked)}
 
 
-def _raise(result: Result) -> Result:
-    error = result.error
-    if error is not None:
-        try:
-            raise error
-        finally:
-            del error, result
-    return result
+def _let_go(result: Result) -> BaseException:
+    """The error of a result, which then holds it no longer: raising it makes no cycle through the result's frame."""
+    error, result.error = result.error, None
+    assert error is not None
+    return error
 
 
 def _drive(flow: Flow[Any], frame: Frame) -> Any:

@@ -116,8 +116,8 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
     if replaying:
         pending, answers = {}, {}
     bound = _bind(frame, saved, answers, command.resume if command is not None else None, entry.answers)
-    for task, news in bound.items():
-        answers[task] = {**answers.get(task, {}), **news}
+    for task, given in bound.items():
+        answers[task] = {**answers.get(task, {}), **given}
         name, path = next((write.name, write.path) for write in saved.writes if write.task == task)
         step.writes.append(TaskWrites(frame.ns, saved.id, task, name, path, [(RESUME, answers[task])]))
     if replaying and (saved.source not in ("update", "fork") or saved.id != head):

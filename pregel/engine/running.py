@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pregel.config import RunnableConfig
@@ -46,6 +46,10 @@ class Running:
     def fresh_values(self, channels: Sequence[str]) -> dict[str, Any]:
         """The available values of channels, with what this task wrote so far on top."""
         return self.task.frame.state.fresh(tuple(channels), self.writes)
+
+    def managed_values(self, managed: Mapping[str, Any]) -> dict[str, Any]:
+        """What managed values are at this step."""
+        return {key: value.get(self.task.frame.state) for key, value in managed.items()}
 
     def write_chunk(self, chunk: Any) -> None:
         """Stream a value in mode ``custom``; nothing when nobody listens, InternalError after the attempt is over."""

@@ -1,0 +1,98 @@
+"""`run` and `saver`: every behaviour test runs on both drivers and on every saver."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pregel.checkpoint.base import BaseCheckpointSaver
+from pregel.checkpoint.memory import InMemorySaver
+from pregel.checkpoint.sqlite import SqliteSaver
+
+
+class Blocking:
+    """A graph's methods, driven by the blocking driver."""
+
+    name = "sync"
+
+    def invoke(self, app: Any, *args: Any, **kwargs: Any) -> Any:
+        return app.invoke(*args, **kwargs)
+
+    def stream(self, app: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        return list(app.stream(*args, **kwargs))
+
+    def batch(self, app: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        return list(app.batch(*args, **kwargs))
+
+    def state(self, app: Any, *args: Any, **kwargs: Any) -> Any:
+        return app.get_state(*args, **kwargs)
+
+    def history(self, app: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        return list(app.get_state_history(*args, **kwargs))
+
+    def update(self, app: Any, *args: Any, **kwargs: Any) -> Any:
+        return app.update_state(*args, **kwargs)
+
+    def bulk_update(self, app: Any, *args: Any, **kwargs: Any) -> Any:
+        return app.bulk_update_state(*args, **kwargs)
+
+
+class Awaiting(Blocking):
+    """The same, driven by the awaiting driver, each call in an event loop of its own."""
+
+    name = "async"
+
+    def invoke(self, app: Any, *args: Any, **kwargs: Any) -> Any:
+        return asyncio.run(app.ainvoke(*args, **kwargs))
+
+    def stream(self, app: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        return asyncio.run(_collect(app.astream(*args, **kwargs)))
+
+    def batch(self, app: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        return list(asyncio.run(app.abatch(*args, **kwargs)))
+
+    def state(self, app: Any, *args: Any, **kwargs: Any) -> Any:
+        return asyncio.run(app.aget_state(*args, **kwargs))
+
+    def history(self, app: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        return asyncio.run(_collect(app.aget_state_history(*args, **kwargs)))
+
+    def update(self, app: Any, *args: Any, **kwargs: Any) -> Any:
+        return asyncio.run(app.aupdate_state(*args, **kwargs))
+
+    def bulk_update(self, app: Any, *args: Any, **kwargs: Any) -> Any:
+        return asyncio.run(app.abulk_update_state(*args, **kwargs))
+
+
+async def _collect(chunks: Any) -> list[Any]:
+    return [chunk async for chunk in chunks]
+
+
+Runner = Blocking
+
+
+@pytest.fixture(params=[Blocking, Awaiting], ids=["sync", "async"])
+def run(request: pytest.FixtureRequest) -> Runner:
+    """The driver."""
+    kind: type[Runner] = request.param
+    return kind()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseCheckpointSaver[Any]]:
+    """The saver."""
+    if request.param == "memory":
+        yield InMemorySaver()
+    else:
+        with SqliteSaver.from_conn_string(str(tmp_path / "threads.db"), synchronous="NORMAL") as saver:
+            yield saver
+
+
+@pytest.fixture
+def thread() -> Callable[[str], dict[str, Any]]:
+    """A config for a thread."""
+    return lambda thread_id="1": {"configurable": {"thread_id": thread_id}}
