@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import ClassVar
 
 
@@ -53,3 +55,11 @@ PregelDeprecationWarning = LangGraphDeprecationWarning
 PregelDeprecatedSinceV05 = LangGraphDeprecatedSinceV05
 PregelDeprecatedSinceV10 = LangGraphDeprecatedSinceV10
 PregelDeprecatedSinceV11 = LangGraphDeprecatedSinceV11
+
+
+def warn_caller(message: str, category: type[Warning] = PregelWarning) -> None:
+    """Warn at the nearest line that is not part of the library; at its own where there is none, as on a thread."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

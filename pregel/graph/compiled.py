@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, cast
 
 from pregel.channels import BaseChannel
 from pregel.config import RunnableConfig
 from pregel.engine.pregel import Pregel
+from pregel.graph.branch import BranchSpec
+from pregel.graph.check import checks_of
 from pregel.graph.draw import Graph, describe
 from pregel.graph.json_schema import json_schema
+from pregel.graph.lower import lower
 from pregel.graph.schema import Mapper, mapper_of
+from pregel.graph.spec import StateNodeSpec
+from pregel.graph.write import UnknownKeys
 from pregel.typing import ContextT, InputT, OutputT, StateT
 
 
@@ -25,6 +31,7 @@ class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
         super().__init__(**kwargs)
         self.builder = builder
         self.schema_to_mapper = schema_to_mapper or {}
+        self.checks = checks_of(builder.schemas, builder.channels)
         self.output_mapper = mapper_of(builder.output_schema)
 
     @property
@@ -52,6 +59,32 @@ class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
     async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
         """The nodes and edges."""
         return describe(self, xray=xray)
+
+    def attach_node(self, key: str, node: StateNodeSpec) -> None:
+        """Add a node to the builder, and to this graph."""
+        self.builder.nodes[key] = node
+        self._lower_again()
+
+    def attach_edge(self, starts: str | Sequence[str], end: str) -> None:
+        """Add an edge to the builder, and to this graph."""
+        self.builder.add_edge(starts, end)
+        self._lower_again()
+
+    def attach_branch(self, start: str, name: str, branch: BranchSpec) -> None:
+        """Add a conditional edge to the builder, and to this graph."""
+        self.builder.branches[start][name] = branch
+        self._lower_again()
+
+    def _lower_again(self) -> None:
+        unknown_keys = cast(UnknownKeys, self.unknown_keys)
+        lowered = lower(self.builder, unknown_keys=unknown_keys, strict=self.strict)
+        self.nodes, self.joins = lowered.nodes, lowered.joins
+        self.channels = {**self.channels, **lowered.channels}
+        self._prepare()
+
+    def checked(self, writes: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """The writes as typed keys take them; pydantic's ValidationError for a value that a key cannot hold."""
+        return [(key, self.checks[key](value) if key in self.checks else value) for key, value in writes]
 
     def _json_schema(self, schema: Any, side: str) -> dict[str, Any]:
         keys = {key: value for key, value in self.builder.schemas[schema].items() if isinstance(value, BaseChannel)}

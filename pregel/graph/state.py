@@ -6,7 +6,6 @@ One builder can be compiled any number of times. What is added after that is not
 from __future__ import annotations
 
 import logging
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from pregel.managed import ManagedValueSpec
 from pregel.runnable import coerce_to_runnable
 from pregel.types import All, Checkpointer, RetryPolicy, TimeoutPolicy, TracePolicy, ensure_valid_checkpointer
 from pregel.typing import ContextT, InputT, OutputT, StateT
-from pregel.warnings import PregelWarning
+from pregel.warnings import warn_caller
 
 log = logging.getLogger(__name__)
 
@@ -281,12 +280,10 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
 
     def _add_schema(self, schema: Any, *, allow_managed: bool = True) -> None:
         if schema in self.schemas:
-            keys = self.schemas[schema]
-        else:
-            if not _looks_like_a_schema(schema):
-                message = f"Invalid state_schema: {schema!r}. Expected a type or Annotated[type, reducer]."
-                warnings.warn(message, PregelWarning, stacklevel=4)
-            keys = read_schema(schema)
+            return
+        if not _looks_like_a_schema(schema):
+            warn_caller(f"Invalid state_schema: {schema!r}. Expected a type or Annotated[type, reducer].")
+        keys = read_schema(schema)
         managed = managed_keys(keys)
         if managed and not allow_managed:
             names = ", ".join(managed)
@@ -331,7 +328,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         )
         if strict:
             raise GraphValidationError([message])
-        warnings.warn(message, PregelWarning, stacklevel=3)
+        warn_caller(message)
 
 
 def _looks_like_a_schema(schema: Any) -> bool:

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -22,7 +21,7 @@ from pregel.graph.names import known_names, quoted
 from pregel.graph.route import Router
 from pregel.graph.schema import Channel, default_of, instance_keys
 from pregel.types import Command, Send
-from pregel.warnings import PregelWarning
+from pregel.warnings import warn_caller
 
 UnknownKeys = Literal["error", "warn", "ignore"]
 Pairs = Iterable[tuple[str, Any]]
@@ -72,10 +71,6 @@ class StateWriter:
         elif output is not None:
             self.update(output, out, self.unknown_keys)
 
-    def adopt(self, command: Command[Any], out: Writes) -> None:
-        """Append the writes for a Command that a subgraph sent here: keys that this graph does not have are its own."""
-        self._commands([command], out, "ignore")
-
     def update(self, update: Any, out: Writes, unknown_keys: UnknownKeys) -> None:
         """Append the writes for a state update."""
         pairs = pairs_of(update, self.channels)
@@ -94,7 +89,7 @@ class StateWriter:
         raise NotImplementedError
         yield
 
-    def _commands(self, items: Iterable[Any], out: Writes, unknown_keys: UnknownKeys | None = None) -> None:
+    def _commands(self, items: Iterable[Any], out: Writes) -> None:
         """Updates first, then routes, each in the order they were given."""
         items = list(items)
         above = [item for item in items if isinstance(item, Command) and item.graph is not None]
@@ -107,7 +102,7 @@ class StateWriter:
                 targets.extend(_targets(item.goto))
                 update = self._paired(update)
             if update is not None:
-                self.update(update, out, unknown_keys or self.unknown_keys)
+                self.update(update, out, self.unknown_keys)
         if targets:
             out.extend(self.router.writes(targets, f"Command.goto of node {self.node!r}"))
 
@@ -149,7 +144,7 @@ class StateWriter:
             )
         if not self._warned.issuperset(keys):
             self._warned.update(keys)
-            warnings.warn(f"{message} {fix}", PregelWarning, stacklevel=3)
+            warn_caller(f"{message} {fix}")
 
     def _not_an_update(self, output: Any) -> NodeReturnError:
         return NodeReturnError(
@@ -219,7 +214,7 @@ class InputWriter(StateWriter):
             raise InvalidUpdateError(message, fix=fix, node=START)
         if not self._warned.issuperset(keys):
             self._warned.update(keys)
-            warnings.warn(f"{message} {fix}", PregelWarning, stacklevel=4)
+            warn_caller(f"{message} {fix}")
 
 
 class _Pairs(list[tuple[str, Any]]):
