@@ -8,15 +8,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from pregel.checkpoint.base import CheckpointTuple
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli.runs import thread_config
 from pregel.cli.screen import Screen
 from pregel.cli.target import compiled, load
+from pregel.cli.threads import described, find_thread
 from pregel.cli.usage import CallError, existing_database
 from pregel.cli.values import as_json, as_lines
 from pregel.config import RunnableConfig
@@ -41,6 +42,10 @@ class Entry:
     recorded: Mapping[str, Any]
     questions: list[Interrupt]
     errors: list[str]
+
+    def described(self) -> dict[str, Any]:
+        """Its fields by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def of_snapshot(cls, state: StateSnapshot) -> Entry:
@@ -77,21 +82,13 @@ class Entry:
         )
 
 
-class Reader(Protocol):
-    """Where entries come from: a saver, or a graph on top of it."""
-
-    def newest(self, config: RunnableConfig) -> Entry | None: ...
-
-    def all(self, config: RunnableConfig) -> Iterator[Entry]: ...
-
-
-class SaverReader:
+class Reader:
     """Entries as they are stored."""
 
     def __init__(self, saver: SqliteSaver) -> None:
         self.saver = saver
 
-    def newest(self, config: RunnableConfig) -> Entry | None:
+    def one(self, config: RunnableConfig) -> Entry | None:
         saved = self.saver.get_tuple(config)
         return None if saved is None else Entry.of_tuple(saved)
 
@@ -99,14 +96,18 @@ class SaverReader:
         return map(Entry.of_tuple, self.saver.list(config))
 
 
-class GraphReader:
+class GraphReader(Reader):
     """Entries as the graph understands them."""
 
     def __init__(self, saver: SqliteSaver, target: str) -> None:
+        super().__init__(saver)
         self.graph = compiled(load(target), saver, target)
 
-    def newest(self, config: RunnableConfig) -> Entry | None:
-        state = self.graph.get_state(config)
+    def one(self, config: RunnableConfig) -> Entry | None:
+        try:
+            state = self.graph.get_state(config)
+        except CheckpointNotFoundError:
+            return None
         return None if state.created_at is None else Entry.of_snapshot(state)
 
     def all(self, config: RunnableConfig) -> Iterator[Entry]:
@@ -122,7 +123,7 @@ def history(options: argparse.Namespace, screen: Screen) -> int:
     if not entries:
         raise _unknown_thread(options)
     if options.json:
-        screen.say(as_json([asdict(entry) for entry in entries]))
+        screen.say(as_json(entries))
     else:
         history_table(screen, entries)
     return 0
@@ -141,18 +142,19 @@ def history_table(screen: Screen, entries: Sequence[Entry]) -> None:
 def show(options: argparse.Namespace, screen: Screen) -> int:
     """Shows one checkpoint of a thread: its values, what is recorded beyond them, questions and errors."""
     with _reader(options) as reader:
-        try:
-            entry = reader.newest(thread_config(options.thread, options.checkpoint))
-        except CheckpointNotFoundError:
-            entry = None
-        if entry is None and options.checkpoint and reader.newest(thread_config(options.thread)):
-            fix = "`pregel history` lists them."
-            raise CallError(f"Thread {options.thread!r} has no checkpoint {options.checkpoint}.", fix)
-    if entry is None:
+        thread = find_thread(reader.saver, options.thread)
+        entry = reader.one(thread_config(options.thread, options.checkpoint)) if thread else None
+    if thread is None or (entry is None and not options.checkpoint):
         raise _unknown_thread(options)
+    if entry is None:
+        fix = "`pregel history` lists them."
+        raise CallError(f"Thread {options.thread!r} has no checkpoint {options.checkpoint}.", fix)
+    told = described(thread)
     if options.json:
-        screen.say(as_json({"thread": options.thread, **asdict(entry)}))
+        screen.say(as_json({**told, **entry.described()}))
     else:
+        reason = f" ({told['reason']})" if told["reason"] else ""
+        screen.say(f"thread {options.thread}: {told['status']}{reason}")
         _show_entry(entry, screen)
     return 0
 
@@ -180,7 +182,7 @@ def _show_entry(entry: Entry, screen: Screen) -> None:
 def _reader(options: argparse.Namespace) -> Iterator[Reader]:
     with SqliteSaver.from_conn_string(existing_database(options.db)) as saver:
         try:
-            yield GraphReader(saver, options.graph) if options.graph else SaverReader(saver)
+            yield GraphReader(saver, options.graph) if options.graph else Reader(saver)
         except SerializationError as error:
             raise CallError(str(error), "Name the graph, which knows its types: --graph MODULE:GRAPH.") from error
 

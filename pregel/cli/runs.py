@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import shlex
 import traceback
 from collections.abc import Mapping
 
 from pregel.cli.screen import Screen
-from pregel.cli.target import Graph, open_graph
+from pregel.cli.target import Graph, is_async, open_graph
 from pregel.cli.usage import CallError, existing_database, read_json, writable_database
 from pregel.cli.values import as_json, as_lines
 from pregel.config import RunnableConfig
@@ -49,7 +50,7 @@ def thread_config(thread: str, checkpoint: str | None = None) -> RunnableConfig:
 def _go(graph: Graph, given: object, options: argparse.Namespace, screen: Screen) -> int:
     config = thread_config(options.thread)
     try:
-        values = graph.invoke(given, config)
+        values = asyncio.run(graph.ainvoke(given, config)) if is_async(graph) else graph.invoke(given, config)
     except (EmptyInputError, UnknownInterruptError) as error:
         raise CallError(str(error)) from error
     except Exception as error:

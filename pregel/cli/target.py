@@ -20,8 +20,11 @@ class Graph(Protocol):
     """What the command asks of a compiled graph. Inputs, outputs and updates are the user's own values."""
 
     checkpointer: Any
+    nodes: Mapping[str, Any]
 
     def invoke(self, input: Any, config: RunnableConfig) -> Any: ...
+
+    async def ainvoke(self, input: Any, config: RunnableConfig) -> Any: ...
 
     def get_state(self, config: RunnableConfig) -> StateSnapshot: ...
 
@@ -48,6 +51,12 @@ def compiled(found: Any, saver: SqliteSaver, target: str) -> Graph:
         except DefinitionError as error:
             raise CallError(f"{target} does not compile: {error}") from error
     return cast(Graph, found).copy(update={"checkpointer": saver})
+
+
+def is_async(graph: Graph) -> bool:
+    """Whether some node, at any depth, can only be awaited."""
+    bound = [node.bound for node in graph.nodes.values()]
+    return any(is_async(one) if hasattr(one, "nodes") else not getattr(one, "has_sync", True) for one in bound)
 
 
 def load(target: str) -> object:

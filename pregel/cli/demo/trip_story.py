@@ -14,6 +14,7 @@ from pregel.cli.history import Entry, history_table
 from pregel.cli.runs import DONE, FAILED, PAUSED, thread_config
 from pregel.cli.screen import Screen
 from pregel.cli.target import Graph, compiled
+from pregel.cli.threads import find_thread, standing
 from pregel.types import StateSnapshot
 
 GRAPH = "pregel.cli.demo.trip:trip"
@@ -67,6 +68,8 @@ def book_until_held(stage: Stage, graph: Graph) -> None:
     stage.until(lambda: recorded(graph) == {"flight", "hotel"}, "flight and hotel are recorded", child)
     stage.screen.say("flight and hotel are recorded, the car request is held")
     stage.kill(child)
+    if thread := find_thread(graph.checkpointer, THREAD):
+        stage.screen.say(f"thread {THREAD} is {standing(thread)}")
     stage.until(lambda: stage.desk.dropped("car") == 1, "the provider drops the request of the dead process")
     _show_counts(stage)
     stage.desk.release("car")
