@@ -18,7 +18,7 @@ from typing import Any
 from pregel.cli.demo.desk import ADDRESS, Desk, child_environment, open_provider
 from pregel.cli.screen import Screen
 
-PATIENCE = 10.0  # seconds until something that must happen counts as not happening
+PATIENCE = 30.0  # seconds until something that must happen counts as not happening
 PAUSE = 0.01
 
 
@@ -53,7 +53,10 @@ class Stage:
     def finish(self, *arguments: str, code: int = 0) -> dict[str, Any]:
         """What a `pregel` process printed as JSON; it must end with this exit code."""
         child = self.start(*arguments)
-        out, err = child.communicate(timeout=PATIENCE)
+        try:
+            out, err = child.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise DemoFailed(f"pregel {arguments[0]} has not ended after {PATIENCE:g} s.") from None
         if child.returncode != code:
             raise DemoFailed(f"pregel {arguments[0]} ended with {child.returncode} in place of {code}:\n{err}{out}")
         told: dict[str, Any] = json.loads(out)
