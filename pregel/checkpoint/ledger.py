@@ -13,13 +13,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
+import msgpack  # type: ignore[import-untyped]
 import orjson
 
 from pregel.channels import MISSING
 from pregel.checkpoint.keys import Names, id_bytes
-from pregel.checkpoint.manifest import INLINE, Manifest, pack
+from pregel.checkpoint.manifest import INLINE, Manifest
 from pregel.checkpoint.records import (
     CONTROL,
     ERROR,
@@ -35,20 +37,24 @@ from pregel.checkpoint.records import (
 from pregel.checkpoint.serde.base import CannotStore, SerializerProtocol
 from pregel.errors import SerializationError
 
+_write_row = partial(tuple.__new__, WriteRow)  # a third of the cost of calling the class
+_checkpoint_row = partial(tuple.__new__, CheckpointRow)
+
 
 class Ledger:
     """Turns task writes and saves of one run into rows."""
 
-    __slots__ = ("_append", "_dumps", "_encoded", "_manifests", "_namespaces", "_next_ns", "names")
+    __slots__ = ("_append", "_dumps", "_encoded", "_manifests", "_namespaces", "_next_ns", "_pack", "names")
 
     def __init__(self, serde: SerializerProtocol, names: Names) -> None:
         self.names = names
         self._dumps = serde.dumps_typed
+        self._pack = msgpack.Packer(unicode_errors="surrogatepass").pack  # for manifests; a run encodes one at a time
         self._manifests: dict[str, Manifest] = {}
         self._namespaces: dict[str, int] = {}
         self._next_ns = 0
         self._append: Append | None = None
-        self._encoded: dict[int, tuple[Any, str, bytes]] = {}  # of the append at hand, by identity
+        self._encoded: dict[int, tuple[Any, tuple[str, bytes]]] = {}  # of the append at hand, by identity
 
     def open(self, opened: Opened) -> None:
         """Go on from what was loaded. May be called again for namespaces that are loaded later."""
@@ -61,22 +67,29 @@ class Ledger:
     def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save] = ()) -> set[str]:
         """Names in these records that the store has not interned."""
         known = self.names.ids
-        unknown = {w.name for w in writes if w.name not in known}
-        unknown |= {channel for w in writes for channel, _ in w.writes if channel not in known}
+        unknown: set[str] = set()
+        for record in writes:
+            if record.name not in known:
+                unknown.add(record.name)
+            for channel, _ in record.writes:
+                if channel not in known:
+                    unknown.add(channel)
         for save in saves:
             if not known.keys() >= save.changed.keys():
                 unknown |= save.changed.keys() - known.keys()
             for node, seen in save.seen.items():
-                unknown |= {name for name in (node, *seen) if name not in known}
-            unknown.update(name for name in save.updated or () if name not in known)
+                if node not in known or not known.keys() >= seen.keys():
+                    unknown |= {node, *seen} - known.keys()
+            for name in save.updated or ():
+                if name not in known:
+                    unknown.add(name)
         return unknown
 
     # -- writes ------------------------------------------------------------------------------------------------------
 
     def add_writes(self, record: TaskWrites, append: Append) -> None:
         """Add what one task wrote."""
-        self._start(append)
-        ns = self._namespace(record.ns, append)
+        ns = self._start(append, record.ns)
         checkpoint, task = id_bytes(record.checkpoint), id_bytes(record.task)
         child = None if record.child is None else id_bytes(record.child)
         ids, path, name = self.names.ids, record.path, self.names.ids[record.name]
@@ -88,7 +101,7 @@ class Ledger:
                 if index == -1 and isinstance(value, BaseException):
                     value = repr(value)
                 kind, blob = self._encode(value)
-                rows.append(WriteRow(ns, checkpoint, task, index, ids[channel], kind, blob, path, name, child))
+                rows.append(_write_row((ns, checkpoint, task, index, ids[channel], kind, blob, path, name, child)))
         except SerializationError as error:
             raise _placed(error, channel, record.name) from None
         append.writes += rows
@@ -97,37 +110,28 @@ class Ledger:
 
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         """Add a checkpoint. `at` is the seq of its record; `now` (unix seconds) is when it was made."""
-        self._start(append)
-        ns = self._namespace(save.ns, append)
+        ns = self._start(append, save.ns)
         values: list[ValueRow] = []
         channels = self._channels(save.changed, ns, at, values)
-        metadata = metadata_blob(save.metadata)
-        ids = self.names.ids
+        metadata = save.metadata
+        ids, pack = self.names.ids, self._pack
         seen: dict[int, bytes] = {}
         for node, counters in save.seen.items():
             key = ids[node]
             seen[key] = pack((key, _seen(node, counters, ids)))
         updated = None if save.updated is None else [ids[name] for name in save.updated]
+        tail = pack((updated, save.applied))[1:]
         manifest = self._manifests.get(save.ns)
         if manifest is None:
             manifest = self._manifests[save.ns] = Manifest()
         checkpoint = id_bytes(save.id)
-        base, blob = manifest.advance(checkpoint, channels, seen, pack(updated) + pack(save.applied))
-        append.checkpoints.append(
-            CheckpointRow(
-                ns,
-                checkpoint,
-                None if save.parent is None else id_bytes(save.parent),
-                base,
-                save.lineage,
-                save.step,
-                save.source,
-                save.metadata.get("run_id"),
-                time.time() if now is None else now,
-                metadata,
-                blob,
-            )
-        )
+        parent = None if save.parent is None else id_bytes(save.parent)
+        shown = metadata_blob(metadata) if metadata else b"{}"
+        run_id = metadata.get("run_id")
+        made = time.time() if now is None else now
+        base, blob = manifest.advance(checkpoint, channels, seen, tail)
+        row = (ns, checkpoint, parent, base, save.lineage, save.step, save.source, run_id, made, shown, blob)
+        append.checkpoints.append(_checkpoint_row(row))
         append.values += values
 
     def _channels(
@@ -135,7 +139,7 @@ class Ledger:
     ) -> dict[int, bytes]:
         """The manifest's pieces for changed channels; long values go into `rows`."""
         pieces: dict[int, bytes] = {}
-        ids = self.names.ids
+        ids, pack = self.names.ids, self._pack
         channel = ""
         try:
             for channel, (counter, value) in changed.items():
@@ -160,28 +164,26 @@ class Ledger:
 
     # -- shared ------------------------------------------------------------------------------------------------------
 
-    def _start(self, append: Append) -> None:
-        """Encodings are shared within one append only: until the next one, user code may change what was encoded."""
+    def _start(self, append: Append, ns: str) -> int:
+        """The number of a namespace. Encodings of an earlier append are forgotten: what they show may change."""
         if append is not self._append:
             self._append = append
             self._encoded.clear()
-
-    def _encode(self, value: Any) -> tuple[str, bytes]:
-        known = self._encoded.get(id(value))
-        if known is not None:
-            return known[1], known[2]
-        kind, blob = self._dumps(value)
-        if len(blob) > INLINE:
-            self._encoded[id(value)] = value, kind, blob
-        return kind, blob
-
-    def _namespace(self, ns: str, append: Append) -> int:
         number = self._namespaces.get(ns)
         if number is None:
             number = self._namespaces[ns] = self._next_ns
             self._next_ns += 1
             append.namespaces.append((number, ns))
         return number
+
+    def _encode(self, value: Any) -> tuple[str, bytes]:
+        """The value as (type, bytes); the same object is encoded once an append."""
+        known = self._encoded.get(id(value))
+        if known is not None:
+            return known[1]
+        typed = self._dumps(value)
+        self._encoded[id(value)] = value, typed  # the value is kept, so that its id stays its own
+        return typed
 
 
 def _seen(node: str, counters: Mapping[str, int], ids: Mapping[str, int]) -> int | dict[int, int]:

@@ -48,23 +48,30 @@ class Manifest:
         """(base, manifest) to store for this checkpoint. `tail` is the packed updated and applied."""
         self.channels.update(channels)
         self.seen.update(seen)
-        if self.base is not None and self.size > SMALL:
+        if self.size > SMALL and self.base is not None:
             self.since_channels.update(channels)
             self.since_seen.update(seen)
-            packed = _join(self.since_channels, self.since_seen, tail, self._end() + foreign)
+            packed = self._join(self.since_channels, self.since_seen, tail, foreign)
             if self.written + len(packed) <= self.size:
                 self.written += len(packed)
                 return self.base, packed
+            self.since_channels, self.since_seen = {}, {}
         self.written = 0
-        packed = _join(self.channels, self.seen, tail, self._end() + foreign)
+        packed = self._join(self.channels, self.seen, tail, foreign)
         self.base, self.size = checkpoint, len(packed)
-        self.since_channels, self.since_seen = {}, {}
         return None, packed
 
-    def _end(self) -> bytes:
-        if not self.folds and self.written < 128:
-            return bytes((0x80, self.written))
-        return pack(self.folds) + pack(self.written)
+    def _join(self, channels: dict[int, Piece], seen: dict[int, Piece], tail: bytes, foreign: bytes) -> bytes:
+        end = pack(self.folds) + pack(self.written) if self.folds or self.written else b"\x80\x00"
+        n, m = len(channels), len(seen)
+        start = b"\x97" + (_HEADS[n] if n < 16 else head(n))
+        middle = _HEADS[m] if m < 16 else head(m)
+        try:
+            return b"".join((start, *channels.values(), middle, *seen.values(), tail, end, foreign))
+        except TypeError:  # some were loaded: they are packed when they are first written again
+            for pieces in (channels, seen):
+                pieces.update({key: pack(piece) for key, piece in pieces.items() if piece.__class__ is not bytes})
+            return self._join(channels, seen, tail, foreign)
 
 
 _packers: list[msgpack.Packer] = []  # free ones: a Packer is not thread-safe, and making one costs more than packing
@@ -86,15 +93,6 @@ def head(count: int) -> bytes:
     if count < 16:
         return _HEADS[count]
     return b"\xdc" + count.to_bytes(2, "big") if count < 65536 else b"\xdd" + count.to_bytes(4, "big")
-
-
-def _join(channels: dict[int, Piece], seen: dict[int, Piece], tail: bytes, end: bytes) -> bytes:
-    try:
-        return b"".join((b"\x97", head(len(channels)), *channels.values(), head(len(seen)), *seen.values(), tail, end))
-    except TypeError:  # some were loaded: they are packed when they are first written again
-        for pieces in (channels, seen):
-            pieces.update({key: pack(piece) for key, piece in pieces.items() if piece.__class__ is not bytes})
-        return _join(channels, seen, tail, end)
 
 
 class Read:

@@ -254,7 +254,10 @@ class Append:
 
 @dataclass(slots=True)
 class Receipt:
-    """What became of an append: `landed`, and the thread's row after it (or as it is, when it was refused)."""
+    """What became of an append: `landed`, and the thread's row after it (or as it is, when it was refused).
+
+    The row has no namespaces and no `last_id`; tno 0 says that the thread is gone.
+    """
 
     landed: bool
     thread: ThreadRow

@@ -20,6 +20,8 @@ from pregel.checkpoint.serde.codecs import BY_CODE, BYTEARRAY, TABLE, Codec, Ref
 from pregel.checkpoint.serde.objects import LOADERS, codec_of
 from pregel.errors import InvalidInputError, NotBuiltError, PregelError, SerializationError
 
+SCALARS = frozenset((str, int, float, bool))
+
 Allowed = type | tuple[str, ...] | str
 """A class, (module, name), or "module:name"; the latter two are imported when they are first needed."""
 
@@ -56,17 +58,22 @@ class JsonPlusSerializer:
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
         """The value as (type, bytes); CannotStore with the path to what cannot be stored."""
+        kind = obj.__class__
+        if kind in SCALARS:
+            try:
+                packer = self._packers.pop()
+                packed = packer.pack(obj)
+                self._packers.append(packer)
+                return "msgpack", packed
+            except (IndexError, UnicodeEncodeError):
+                return "msgpack", self._pack(obj)
         if obj is None:
             return "null", b""
-        kind = obj.__class__
         if kind is bytes:
             return "bytes", obj
         if kind is bytearray:
             return "bytearray", bytes(obj)
-        try:
-            return "msgpack", self._pack(obj)
-        except (TypeError, ValueError, OverflowError, RecursionError, Refused) as error:
-            raise self._explained(obj, error) from None
+        return "msgpack", self.dumps(obj)
 
     def dumps(self, obj: Any) -> bytes:
         """The value as msgpack."""
