@@ -1,4 +1,4 @@
-"""Every reading verb of a journal, written once as flows of named statements; a saver performs the statements.
+"""Every verb of a journal, written once as flows of named statements; a saver performs the statements.
 
 1. `Sql` names a statement and gives its arguments; the reply is all its rows, in the field order of the row classes.
    No flow leaves a cursor open.
@@ -17,12 +17,24 @@ from operator import itemgetter
 from typing import Any
 
 from pregel.checkpoint.decode import Decoder, UnknownNameError, filters
-from pregel.checkpoint.keys import Names, id_bytes, id_text
+from pregel.checkpoint.keys import Names, id_bytes, id_text, thread_digest
 from pregel.checkpoint.ledger import metadata_of
-from pregel.checkpoint.records import CheckpointRow, Load, Opened, Owner, Page, Saved, ThreadRow, WriteRow
+from pregel.checkpoint.records import (
+    Append,
+    CheckpointRow,
+    Load,
+    Opened,
+    Owner,
+    Page,
+    Receipt,
+    Saved,
+    ThreadRow,
+    WriteRow,
+)
 from pregel.flow import Flow
 
 Row = tuple[Any, ...]
+LAST = b"\xff" * 17  # above every id
 PAGE = 64  # checkpoints that are fetched at a time where a filter decides which are kept
 
 
@@ -48,6 +60,77 @@ class Atomic:
 
     head: Sql
     rest: list[Many]
+
+
+@dataclass(slots=True)
+class Clock:
+    """The store's time: unix seconds, and seconds since the boot that `boot` names."""
+
+    now: float
+    boot: str
+    since_boot: float
+
+
+def append_flow(append: Append, clock: Clock) -> Flow[Receipt]:
+    """Store a run's records under the guard of its thread's row.
+
+    A refused append that had landed before (its answer got lost) is told by its seq and mark.
+    """
+    rest = [
+        Many(name, rows)
+        for name, rows in (
+            ("add_namespaces", append.namespaces),
+            ("add_checkpoints", append.checkpoints),
+            ("add_values", append.values),
+            ("add_writes", append.writes),
+        )
+        if rows
+    ]
+    rows = yield Atomic(_head(append, clock), rest)
+    if rows:
+        return Receipt(True, thread_row(rows[0]))
+    landed = yield Sql("standing", (append.thread, append.seq + append.k, append.mark))
+    rows = yield Sql("thread", (append.thread,))
+    return Receipt(bool(landed), thread_row(rows[0]) if rows else ThreadRow(append.thread))
+
+
+def _head(append: Append, clock: Clock) -> Sql:
+    claim, release = append.claim, append.release
+    moved = (append.k, append.mark, append.last_id, clock.now, clock.since_boot, append.tno)
+    if claim is None:
+        guard = (append.epoch, append.run, append.seq)
+        if release is None:
+            return Sql("append", (*moved, *guard))
+        return Sql("release", (*moved, *guard, release.status, release.reason))
+    if release is None:
+        holder = (append.run, owner_text(claim.owner), clock.boot)
+        status, reason = "running", ""
+    else:
+        holder = (None, None, None)  # type: ignore[assignment]
+        status, reason = release.status, release.reason
+    if append.tno:
+        guard = (claim.epoch, claim.gen, append.seq)  # type: ignore[assignment]
+        return Sql("claim", (*moved, *guard, *holder, claim.ttl, claim.dead, status, reason, claim.graph, clock.boot))
+    run, owner, boot = holder
+    return Sql(
+        "create",
+        (
+            append.thread,
+            thread_digest(append.thread),
+            clock.now,
+            run,
+            append.k,
+            append.mark,
+            append.last_id,
+            owner,
+            boot,
+            claim.ttl,
+            clock.since_boot,
+            status,
+            reason,
+            claim.graph,
+        ),
+    )
 
 
 def load_flow(decoder: Decoder, thread: str, loads: Sequence[Load]) -> Flow[Opened]:
@@ -122,13 +205,22 @@ def page_flow(decoder: Decoder, thread: str | None, page: Page) -> Flow[list[tup
     while limit is None or len(found) < limit:
         # ids are unique in a thread only, so a page over all threads cannot be continued by id: it is read at once
         size = limit if not page.filter else None if thread is None else PAGE
-        rows = yield Sql("page", (thread, page.ns, before, size))
+        rows = yield _page(thread, page.ns, before, size)
         kept = [row for row in rows if not page.filter or filters(_shown_metadata(row), page.filter)]
         found += yield from _decode_page(decoder, kept if limit is None else kept[: limit - len(found)])
         if size is None or len(rows) < size:
             break
         before = rows[-1][4]
     return found
+
+
+def _page(thread: str | None, ns: str | None, before: bytes | None, size: int | None) -> Sql:
+    older, limit = LAST if before is None else before, -1 if size is None else size
+    if thread is None:
+        return Sql("page_all", (ns, older, limit))
+    if ns is None:
+        return Sql("page_thread", (thread, older, limit))
+    return Sql("page_namespace", (thread, ns, older, limit))
 
 
 def _shown_metadata(row: Row) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
 from pregel import flow as runner
@@ -148,7 +149,7 @@ class InMemorySaver(JournalSaver):
             now = time.time()
             if append.claim is not None:
                 if not self._may_claim(thread, append, now):
-                    return Receipt(False, ThreadRow(append.thread) if thread is None else thread.row())
+                    return self._refused(thread, append)
                 thread = self._claim(thread, append, now)
             elif (
                 thread is None
@@ -157,10 +158,17 @@ class InMemorySaver(JournalSaver):
                 or thread.epoch != append.epoch
                 or thread.tno != append.tno
             ):
-                return Receipt(False, ThreadRow(append.thread) if thread is None else thread.row())
+                return self._refused(thread, append)
             self._check_new(thread, append)
             self._add(thread, append, now)
             return Receipt(True, thread.row())
+
+    def _refused(self, thread: Thread | None, append: Append) -> Receipt:
+        """Not landed, unless it is the thread's last append, sent again."""
+        if thread is None:
+            return Receipt(False, ThreadRow(append.thread))
+        landed = (thread.seq, thread.mark) == (append.seq + append.k, append.mark)
+        return Receipt(landed, replace(thread.row(), lapsed=thread.lapsed(time.time())))
 
     def _may_claim(self, thread: Thread | None, append: Append, now: float) -> bool:
         claim = append.claim
@@ -295,18 +303,27 @@ class InMemorySaver(JournalSaver):
         ids = branch.ids[bisect_left(branch.ids, first) : bisect_left(branch.ids, last) + 1]
         return [row for id in ids for row in thread.writes.get((ns, id), {}).values()]
 
-    def _do_page(self, thread: str | None, ns: str | None, before: bytes | None, size: int | None) -> list[Row]:
-        threads = self._threads.values() if thread is None else filter(None, [self._threads.get(thread)])
+    def _do_page_all(self, ns: str | None, before: bytes, size: int) -> list[Row]:
+        return self._page(self._threads.values(), ns, before, size)
+
+    def _do_page_thread(self, thread: str, before: bytes, size: int) -> list[Row]:
+        return self._do_page_namespace(thread, None, before, size)
+
+    def _do_page_namespace(self, thread: str, ns: str | None, before: bytes, size: int) -> list[Row]:
+        one = self._threads.get(thread)
+        return [] if one is None else self._page([one], ns, before, size)
+
+    def _page(self, threads: Iterable[Thread], ns: str | None, before: bytes, size: int) -> list[Row]:
         found: list[Row] = []
         for one in threads:
             for text, number in one.namespaces.items():
                 if ns is None or ns == text:
                     branch = self._branch(one.tno, number)
-                    end = len(branch.ids) if before is None else bisect_left(branch.ids, before)
-                    start = 0 if size is None else max(0, end - size)
+                    end = bisect_left(branch.ids, before)
+                    start = 0 if size < 0 else max(0, end - size)
                     found += [(one.thread, one.tno, text, *branch.rows[id]) for id in branch.ids[start:end]]
         found.sort(key=lambda row: (row[4], -row[1], -row[3]), reverse=True)
-        return found[:size]
+        return found if size < 0 else found[:size]
 
     def _do_names(self, last: int, wanted: int) -> list[Row]:
         return list(enumerate(self._texts[last:], last + 1))

@@ -233,7 +233,8 @@ class Append:
     """Records of one run, to land in one transaction. `k` is how much it raises seq: at least 1.
 
     With a `claim` the guard is (claim.epoch, seq, claim.gen); `epoch` is not looked at, the receipt tells the new one.
-    With tno 0 the thread is created, if it still does not exist; it must carry a claim.
+    With tno 0 the thread is created, if it still does not exist; it must carry a claim. `mark` is random, new for each
+    append: by it an append that is sent again is known to have landed, and a forked twin's is not mistaken for it.
     """
 
     thread: str

@@ -36,9 +36,7 @@ def state_flow(frame: Frame, checkpoint: str | None, *, subgraphs: bool) -> Flow
 
 def history_flow(frame: Frame, page: Page) -> Flow[list[StateSnapshot]]:
     """The snapshots of a page of history, newest first."""
-    step = Step()
-    step.load.append(page)
-    events = yield step
+    events = yield Step(load=[page])
     loaded = next(event for event in events if isinstance(event, Loaded))
     shown = []
     for _, saved in loaded.pages[0]:
@@ -72,9 +70,7 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
 
 
 def _load(frame: Frame, checkpoint: str | None) -> Flow[tuple[Saved | None, str]]:
-    step = Step()
-    step.load.append(Load(frame.ns, checkpoint))
-    events = yield step
+    events = yield Step(load=[Load(frame.ns, checkpoint)])
     loaded = next(event for event in events if isinstance(event, Loaded))
     assert loaded.opened is not None
     return loaded.opened.saved[0], loaded.opened.heads.get(frame.ns, "")

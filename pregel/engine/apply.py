@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from pregel.channels import MISSING
 from pregel.checkpoint.records import CONTROL, NO_WRITES
 from pregel.engine.plan import Plan
-from pregel.engine.state import State
+from pregel.engine.state import Channels, State
 from pregel.errors import InvalidUpdateError
 
 IGNORED = frozenset([*CONTROL, NO_WRITES, "__return__", "__previous_task__"])
@@ -51,7 +51,7 @@ class Applied(NamedTuple):
 
 def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
     """Bring the writes of these tasks, given in task order, into the state."""
-    channels, trigger_to_nodes = state.channels, graph.trigger_to_nodes
+    channels = state.channels
     changed: dict[str, None] = {}
     updated: list[str] = []
     bump, seen = _mark_seen(state, tasks, changed)
@@ -62,40 +62,51 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
             if channel.is_available():
                 updated.append(name)
     if bump:
-        written = set(updated)
-        for name in list(state.live):
-            if name not in written and channels[name].update(()):
-                changed[name] = None
-                if channels[name].is_available():
-                    updated.append(name)
-        if not any(name in trigger_to_nodes for name in updated):
+        if state.live:
+            for name in tuple(state.live):
+                if name not in updated and channels[name].update(()):
+                    _changed(name, channels, changed, updated)
+        if graph.finishers and graph.trigger_to_nodes.keys().isdisjoint(updated):
             for name in graph.finishers:
                 if channels[name].finish():
-                    changed[name] = None
-                    if channels[name].is_available():
-                        updated.append(name)
+                    _changed(name, channels, changed, updated)
     state.updated = updated
-    _count(state, changed)
+    if changed:
+        _count(state, changed)
     return Applied(list(changed), seen)
+
+
+def _changed(name: str, channels: Channels, changed: dict[str, None], updated: list[str]) -> None:
+    changed[name] = None
+    if channels[name].is_available():
+        updated.append(name)
 
 
 def _mark_seen(state: State, tasks: Sequence[Finished], changed: dict[str, None]) -> tuple[bool, list[str]]:
     """What the tasks were triggered by is seen and consumed; whether anything was triggered, and whose map is new."""
-    counters, seen = state.counters, state.seen
-    consumed: dict[str, None] = {}
+    counters, seen, channels = state.counters, state.seen, state.channels
     marked: dict[str, None] = {}
     bump = False
+    consumed: dict[str, None] = {}
     for task in tasks:
-        news = {name: counters[name] for name in task.triggers if name in counters}
-        if task.triggers:
+        name, triggers = task.name, task.triggers
+        entry = seen.get(name)
+        if entry is None:
+            entry = seen[name] = {}
+            marked[name] = None
+        if triggers:
             bump = True
-            consumed.update(dict.fromkeys(news))
-        if news or task.name not in seen:
-            seen[task.name] = {**seen.get(task.name, {}), **news}
-            marked[task.name] = None
-    for name in consumed:
-        if state.channels[name].consume():
-            changed[name] = None
+            for trigger in triggers:
+                counter = counters.get(trigger)
+                if counter is not None:
+                    if entry.get(trigger) != counter:
+                        entry[trigger] = counter
+                        marked[name] = None
+                    if channels[trigger].consumes:
+                        consumed[trigger] = None
+    for trigger in consumed:
+        if channels[trigger].consume():
+            changed[trigger] = None
     return bump, list(marked)
 
 
@@ -104,8 +115,9 @@ def _grouped(graph: Plan, tasks: Sequence[Finished]) -> Mapping[str, list[Any]]:
     known = graph.channels
     for task in tasks:
         for name, value in task.writes:
-            if name in grouped:
-                grouped[name].append(value)
+            values = grouped.get(name)
+            if values is not None:
+                values.append(value)
             elif name in known:
                 grouped[name] = [value]
             elif name not in IGNORED:
@@ -120,11 +132,9 @@ def _grouped(graph: Plan, tasks: Sequence[Finished]) -> Mapping[str, list[Any]]:
 
 def _count(state: State, changed: Iterable[str]) -> None:
     """One new counter for all that changed; views and the set of expiring channels follow."""
-    state.counter += 1
-    counter, counters, channels, live = state.counter, state.counters, state.channels, state.live
-    any_changed = False
+    counter = state.counter = state.counter + 1
+    counters, channels, live, views = state.counters, state.channels, state.live, state.views.values()
     for name in changed:
-        any_changed = True
         counters[name] = counter
         channel = channels[name]
         if channel.expires:
@@ -132,11 +142,9 @@ def _count(state: State, changed: Iterable[str]) -> None:
                 live.add(name)
             else:
                 live.discard(name)
-        for view in state.views.values():
+        for view in views:
             if name in view.keys:
                 view.refresh(name, channel)
-    if not any_changed:
-        state.counter -= 1
 
 
 def values_of(state: State, names: Iterable[str]) -> dict[str, tuple[int, Any]]:

@@ -80,7 +80,7 @@ class Barrier:
     @property
     def in_order(self) -> list[Task]:
         """The finished tasks in task order."""
-        return sorted(self.finished, key=_order)
+        return self.finished if len(self.finished) < 2 else sorted(self.finished, key=_order)
 
     @property
     def first_error(self) -> BaseException | None:
@@ -141,7 +141,7 @@ class Barrier:
         if policy is not None:
             again = task.again()
             self.open.add(again)
-            step.after.append((_backoff(policy, task.attempt), policy.jitter, Due(again)))
+            step.after = [*step.after, (_backoff(policy, task.attempt), policy.jitter, Due(again))]
             return
         self.failed.append((task, error))
         if not isinstance(error, ParentCommand):
@@ -165,7 +165,7 @@ class Barrier:
         self.draining = event.why
 
     def _stop(self, step: Step) -> None:
-        step.cancel.extend((task, False) for task in self.open)
+        step.cancel = [*step.cancel, *((task, False) for task in self.open)]
 
 
 def _order(task: Task) -> tuple[Any, ...]:

@@ -104,12 +104,12 @@ async def arun_body(task: Task) -> TaskEvent:
 
 def _ended(running: Running, event: TaskEvent | None, error: BaseException | None) -> TaskEvent:
     """The one event of an attempt; asked beats failed beats done."""
+    if event is not None and not running.asked:
+        return event
     task = running.task
     asked = running.asked or _asked_in(error)
     if asked:
         return Paused(task, tuple(asked))
-    if event is not None:
-        return event
     assert error is not None
     if not isinstance(error, ParentCommand):
         _annotate(error, task)

@@ -121,7 +121,7 @@ class Call:
         )
         home, answers = "", None
         if self.nested is not None:
-            home, answers = f"{self.nested.task.id}:{self.nested.next_call()}", self.nested.task.answers
+            home, answers = f"{self.nested.task.id}:{self.nested.count('call')}", self.nested.task.answers
         return Frame(run, self.graph, self.ns, output_keys=self.output_keys, home=home, answers=answers)
 
     def start(self, kind: type[Journal]) -> tuple[Frame, Flow[Result]]:

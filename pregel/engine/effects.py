@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pregel.checkpoint.records import Load, Opened, Page, Release, Save, TaskWrites
@@ -24,39 +24,42 @@ Chunk = tuple[str, str, Any]  # namespace, stream mode, data
 
 
 class Step:
-    """What a flow wants done, in the order it is done."""
+    """What a flow wants done, in the order it is done.
+
+    The parts that a superstep rarely has start as an empty tuple; assign a list to them.
+    """
 
     __slots__ = ("after", "cancel", "claim", "emit", "load", "release", "saves", "settle", "start", "wait", "writes")
 
-    def __init__(self, *, wait: bool = True) -> None:
-        self.load: list[Load | Page] = []
+    def __init__(self, *, load: Sequence[Load | Page] = (), wait: bool = True) -> None:
+        self.load = load
         self.claim = False
         self.writes: list[TaskWrites] = []
         self.saves: list[Save] = []
         self.release: Release | None = None
-        self.settle: list[tuple[Any, Any]] = []
+        self.settle: Sequence[tuple[Any, Any]] = ()
         self.emit: list[Chunk] = []
-        self.cancel: list[tuple[Task, bool]] = []
-        self.after: list[tuple[float, bool, Event]] = []  # seconds, jitter, event
+        self.cancel: Sequence[tuple[Task, bool]] = ()
+        self.after: Sequence[tuple[float, bool, Event]] = ()  # seconds, jitter, event
         self.start: list[Task] = []
         self.wait = wait
 
     @property
     def stores(self) -> bool:
         """Whether performing this step appends to the journal."""
-        return bool(self.claim or self.writes or self.saves or self.release)
+        return bool(self.writes or self.saves or self.claim or self.release)
 
     def absorb(self, other: Step) -> None:
         """Add another flow's wishes to this one, part by part."""
-        self.load += other.load
+        self.load = [*self.load, *other.load]
         self.claim = self.claim or other.claim
         self.writes += other.writes
         self.saves += other.saves
         self.release = other.release or self.release
-        self.settle += other.settle
+        self.settle = [*self.settle, *other.settle]
         self.emit += other.emit
-        self.cancel += other.cancel
-        self.after += other.after
+        self.cancel = [*self.cancel, *other.cancel]
+        self.after = [*self.after, *other.after]
         self.start += other.start
         self.wait = self.wait or other.wait
 

@@ -102,6 +102,7 @@ class Frame:
         "stored",
         "stream_keys",
         "tasks_fresh",
+        "watched",
     )
 
     def __init__(
@@ -135,6 +136,7 @@ class Frame:
         self.shows = run.modes if run.subgraphs or is_root else frozenset[str]()
         self.before: frozenset[str] | str = run.before if is_root and run.before is not None else graph.before
         self.after: frozenset[str] | str = run.after if is_root and run.after is not None else graph.after
+        self.watched = "values" in self.shows or graph.outputs_expire  # every change of an output counts
         self.emitted = False  # whether there is a value to return
         self.last_values: Any = None
         self.seen_news: set[str] = set()  # seen entries and channels that changed without a checkpoint of their own

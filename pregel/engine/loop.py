@@ -53,11 +53,12 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             starved = _starved(frame)
             return (yield from close(frame, step, "failed" if starved else "done", error=starved))
         ready = _reuse(frame, tasks, opening, step)
-        if ready and _breaks(frame, frame.before, tasks):
+        if ready and frame.before and _breaks(frame, frame.before, tasks):
             return (yield from _stop_at_breakpoint(frame, step))
         barrier = Barrier(frame, tasks)
-        barrier.finished.extend(task for task in tasks if task.writes_stored)
-        if all(task.node.pure for task in ready):
+        if len(ready) < len(tasks):
+            barrier.finished.extend(task for task in tasks if task.writes_stored)
+        if not ready or (ready[0].node.pure and all(task.node.pure for task in ready)):
             barrier.run_pure(ready, step)
         else:
             barrier.begin(step, ready)
@@ -76,7 +77,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         frame.tasks_fresh = True
         opening.pending.clear()
         opening.answers.clear()
-        if _breaks(frame, frame.after, tasks):
+        if frame.after and _breaks(frame, frame.after, tasks):
             return (yield from _stop_at_breakpoint(frame, step))
         if (drain := barrier.draining or frame.drain_asked) and plan(frame.plan, frame):
             return (yield from close(frame, step, "drained", reason=drain, error=GraphDrained(drain)))
@@ -92,7 +93,7 @@ def _apply(frame: Frame, step: Step, tasks: Sequence[Task]) -> Exception | None:
         return error
     paths = [path_text(task.path) for task in tasks] if journaled else []
     commit(frame, step, applied, "loop", paths, next_lineage(frame.state.lineage, paths) if journaled else b"")
-    if touches(frame.output_keys, tasks):
+    if (frame.watched or not frame.emitted) and touches(frame.output_keys, tasks):
         show_values(frame, step)
     return None
 
@@ -153,7 +154,7 @@ def _reuse(frame: Frame, tasks: Sequence[Task], opening: Opening, step: Step) ->
 
 def _breaks(frame: Frame, names: frozenset[str] | str, tasks: Sequence[Task]) -> bool:
     """Whether a static breakpoint stops here: one of its nodes, and something new since the last stop."""
-    if not names or frame.state.counter <= frame.state.seen.get(INTERRUPT_SEEN, {}).get("", 0):
+    if frame.state.counter <= frame.state.seen.get(INTERRUPT_SEEN, {}).get("", 0):
         return False
     if names == "*":
         return any(task.name not in frame.plan.hidden for task in tasks)

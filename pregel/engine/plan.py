@@ -82,17 +82,22 @@ def plan(graph: Plan, frame: Frame) -> list[Task]:
 def _candidates(graph: Plan, updated: list[str] | None) -> Iterable[str]:
     if updated is None:
         return graph.nodes
-    found = {name for channel in updated for name in graph.trigger_to_nodes.get(channel, ())}
-    return sorted(found) if len(found) > 1 else found
+    found: list[str] = []
+    for channel in updated:
+        nodes = graph.trigger_to_nodes.get(channel)
+        if nodes is not None:
+            found += nodes
+    return sorted(set(found)) if len(found) > 1 else found
 
 
 def _is_triggered(frame: Frame, name: str, node: PregelNode) -> bool:
     state = frame.state
     channels, counters, seen = state.channels, state.counters, state.seen.get(name)
-    woken = any(
-        channels[c].is_available() and (seen is None or counters.get(c, 0) > seen.get(c, 0)) for c in node.triggers
-    )
-    return woken and (not isinstance(node.channels, str) or channels[node.channels].is_available())
+    for trigger in node.triggers:
+        newer = seen is None or counters.get(trigger, 0) > seen.get(trigger, 0)
+        if newer and channels[trigger].is_available():
+            return not isinstance(node.channels, str) or channels[node.channels].is_available()
+    return False
 
 
 def _sent(graph: Plan, frame: Frame, index: int, send: Any) -> Task:

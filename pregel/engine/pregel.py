@@ -420,7 +420,7 @@ def _output(call: Call, result: Result) -> Any:
     if not result.asked:
         return result.values
     if call.nested is not None:
-        call.nested.asked.extend(result.asked)
+        call.nested.asked = (*call.nested.asked, *result.asked)
         raise GraphInterrupt(result.asked)
     values = result.values if isinstance(result.values, dict) else {}
     return {**values, "__interrupt__": list(result.asked)}

@@ -54,9 +54,7 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
     """The opening of a frame, or the result when there is nothing to run."""
     saved, head = None, ""
     if frame.journal is not None and not frame.fresh:
-        step = Step()
-        step.load.append(Load(frame.ns, entry.checkpoint))
-        events = yield step
+        events = yield Step(load=[Load(frame.ns, entry.checkpoint)])
         loaded = next((event for event in events if isinstance(event, Loaded)), None)
         if loaded is None or loaded.opened is None or any(isinstance(event, Cancel) for event in events):
             return Result("cancelled")

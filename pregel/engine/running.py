@@ -16,27 +16,29 @@ from pregel.types import Interrupt
 class Running:
     """One attempt of a task, as `config.current_task` holds it."""
 
-    __slots__ = ("_config", "_runtime", "asked", "calls", "closed", "count", "keys", "task", "writes")
+    __slots__ = ("_counts", "_made", "asked", "closed", "task", "writes")
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.asked: list[Interrupt] = []
-        self.count = 0
-        self.keys = 0
-        self.calls = 0
+        self.asked: tuple[Interrupt, ...] = ()
         self.writes: list[tuple[str, Any]] = []
         self.closed = False
-        self._config: RunnableConfig | None = None
-        self._runtime: Runtime[Any] | None = None
+        self._counts: dict[str, int] | None = None  # what this attempt has asked for, by kind
+        self._made: dict[str, Any] | None = None  # config and runtime, made when first asked for
+
+    def count(self, kind: str) -> int:
+        """How many of a kind this attempt has asked for before."""
+        counts = self._counts = self._counts or {}
+        counts[kind] = counts.get(kind, -1) + 1
+        return counts[kind]
 
     def ask(self, value: Any, response_schema: Any = None) -> Any:
         """The answer to the next question of this task; raises GraphInterrupt when there is none yet."""
-        id = interrupt_id(self.task.id, "", self.count)
-        self.count += 1
+        id = interrupt_id(self.task.id, "", self.count("question"))
         if id in self.task.answers:
             return self.task.answers[id]
         question = Interrupt(value, id, response_schema=response_schema)
-        self.asked.append(question)
+        self.asked = (*self.asked, question)
         raise GraphInterrupt((question,))
 
     def give(self, kind: str) -> Any:
@@ -59,50 +61,48 @@ class Running:
         if "custom" in run.modes and (run.subgraphs or not self.task.frame.ns):
             run.post((self.task.frame.ns, "custom", chunk))
 
-    def next_call(self) -> int:
-        """How many graphs this task has called before."""
-        self.calls += 1
-        return self.calls - 1
-
     @property
     def config(self) -> RunnableConfig:
         """The config of this task, made when it is first asked for."""
-        if self._config is None:
-            self._config = task_config(self.task)
-        return self._config
+        made = self._made = self._made or {}
+        if "config" not in made:
+            made["config"] = task_config(self.task)
+        return made["config"]  # type: ignore[no-any-return]
 
     @property
     def runtime(self) -> Runtime[Any]:
         """The runtime of this task, made when it is first asked for."""
-        if self._runtime is None:
-            task, run = self.task, self.task.frame.run
-            self._runtime = Runtime(
-                context=run.context,
-                store=run.store,
-                stream_writer=self.write_chunk,
-                control=run.control,
-                fence=run.journal.epoch if run.journal is not None else 0,
-                execution_info=ExecutionInfo(
-                    checkpoint_id=task.checkpoint,
-                    checkpoint_ns=task.ns,
-                    task_id=task.id,
-                    thread_id=run.thread or None,
-                    run_id=str(run.config["run_id"]) if run.config.get("run_id") else None,
-                    node_attempt=task.attempt,
-                ),
-                _key=self._next_key,
-            )
-        return self._runtime
+        made = self._made = self._made or {}
+        if "runtime" not in made:
+            made["runtime"] = self._make_runtime()
+        return made["runtime"]  # type: ignore[no-any-return]
+
+    def _make_runtime(self) -> Runtime[Any]:
+        task, run = self.task, self.task.frame.run
+        return Runtime(
+            context=run.context,
+            store=run.store,
+            stream_writer=self.write_chunk,
+            control=run.control,
+            fence=run.journal.epoch if run.journal is not None else 0,
+            execution_info=ExecutionInfo(
+                checkpoint_id=task.checkpoint,
+                checkpoint_ns=task.ns,
+                task_id=task.id,
+                thread_id=run.thread or None,
+                run_id=str(run.config["run_id"]) if run.config.get("run_id") else None,
+                node_attempt=task.attempt,
+            ),
+            _key=self._next_key,
+        )
 
     def _next_key(self) -> str:
         task = self.task
         thread = task.frame.run.thread or task.frame.state.checkpoint
-        key = idempotency_key(thread, task.frame.state.lineage, path_text(task.path), self.keys)
-        self.keys += 1
-        return key
+        return idempotency_key(thread, task.frame.state.lineage, path_text(task.path), self.count("key"))
 
 
-_GIVEN = {
+_GIVEN: dict[str, Callable[[Running], Any]] = {
     "config": lambda running: running.config,
     "runtime": lambda running: running.runtime,
     "writer": lambda running: running.write_chunk,

@@ -47,9 +47,12 @@ def state_values(frame: Frame, keys: str | tuple[str, ...]) -> Any:
 
 def touches(keys: str | tuple[str, ...], tasks: Iterable[Any]) -> bool:
     """Whether any of the tasks wrote one of the keys."""
-    if isinstance(keys, str):
-        return any(name == keys for task in tasks for name, _ in task.writes)
-    return any(name in keys for task in tasks for name, _ in task.writes)
+    wanted = (keys,) if isinstance(keys, str) else keys
+    for task in tasks:
+        for name, _ in task.writes:
+            if name in wanted:
+                return True
+    return False
 
 
 def interrupt_update(questions: tuple[Interrupt, ...]) -> dict[str, Any]:

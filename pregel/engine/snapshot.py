@@ -106,9 +106,7 @@ def _inner_state(frame: Frame, task: Task, subgraphs: bool) -> Flow[Any]:
     config = checkpoint_config(frame.run.thread, ns, None)
     if not subgraphs:
         return config
-    step = Step()
-    step.load.append(Load(ns))
-    events = yield step
+    events = yield Step(load=[Load(ns)])
     loaded = next(event for event in events if isinstance(event, Loaded))
     saved = loaded.opened.saved[0] if loaded.opened is not None else None
     if saved is None:

@@ -39,6 +39,7 @@ class BranchWriter:
         self.spec = spec
         self.router = router
         self.ends = spec.ends
+        self.has_async = spec.path.has_async
         self.keys = channel_keys(keys)
         self.managed = managed_keys(keys)
         self.mapper = mapper

@@ -138,41 +138,54 @@ def calls_of_chunks(chunks: Iterable[ToolCallChunk]) -> tuple[list[ToolCall], li
 
 
 # One whole string, or one character that opens, closes or separates; a lone quote opens a string that never ends.
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],"]', re.DOTALL)
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_TOKEN = re.compile(_STRING + r'|[{}\[\],"]', re.DOTALL)
 _CUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?)$")
 _CLOSER = {"{": "}", "[": "]"}
+# What an element that is still being written may look like, when closing all that is open did not make it whole.
+_BEGUN = r"\s*(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|-?(?:\d+(?:\.\d*)?(?:[eE][+-]?)?)?)"
+_UNFINISHED = {
+    "}": re.compile(rf"\s*(?:{_STRING}\s*(?::{_BEGUN})?)?", re.DOTALL),
+    "]": re.compile(_BEGUN),
+}
 
 
 def parse_partial_json(text: str) -> Any:
     """The value of JSON text that may end anywhere: what is open is closed, what is half written is left out.
 
-    ValueError when the text is not the beginning of any JSON value.
+    ValueError when the text is not the beginning of any JSON object or array: a call with wrong arguments must not
+    pass for one with fewer.
     """
     try:
         return json.loads(text, strict=False)
     except ValueError:
-        ended, last_whole = _closed(text)
+        closed, last_whole = _closed(text)
     try:
-        return json.loads(ended, strict=False)
+        return json.loads(closed, strict=False)
     except ValueError:
+        if last_whole is None:
+            raise
         return json.loads(last_whole, strict=False)
 
 
-def _closed(text: str) -> tuple[str, str]:
-    """The text with everything open closed, and the same cut after the last element that was certainly whole."""
+def _closed(text: str) -> tuple[str, str | None]:
+    """The text with everything open closed; and that without the last element, if it may be an unfinished one."""
     closers: list[str] = []
-    whole, whole_closers = 0, ""
+    start, open_there = 0, ""
     for token in _TOKEN.finditer(text):
         mark = token.group()
         if mark in _CLOSER:
             closers.append(_CLOSER[mark])
-            whole, whole_closers = token.end(), "".join(reversed(closers))
-        elif mark == ",":
-            whole, whole_closers = token.start(), "".join(reversed(closers))
-        elif mark in ("}", "]") and closers:
-            closers.pop()
+            start, open_there = token.end(), "".join(reversed(closers))
+        elif mark == "," and closers:
+            start, open_there = token.start(), "".join(reversed(closers))
+        elif mark in ("}", "]") and (not closers or closers.pop() != mark):
+            raise ValueError(f"JSON text has a {mark!r} that closes nothing, at character {token.start()}.")
         elif mark == '"':
             cut = _CUT_ESCAPE.search(text)
             text = (text[: cut.start(1)] if cut else text) + '"'
             break
-    return text + "".join(reversed(closers)), text[:whole] + whole_closers
+    closed = text + "".join(reversed(closers))
+    if not closers or not _UNFINISHED[open_there[0]].fullmatch(text[start:].removeprefix(",")):
+        return closed, None
+    return closed, text[:start] + open_there

@@ -57,6 +57,7 @@ MESSAGE_CLASSES: Final[Mapping[str, type[BaseMessage]]] = {
 }
 """Every message class by its type."""
 
+_KINDS = {type: type.removesuffix("MessageChunk").lower() for type in MESSAGE_CLASSES}
 _BY_NAME = {cls.__name__: cls for cls in MESSAGE_CLASSES.values()}
 _ROLES: Mapping[str, type[BaseMessage]] = {
     "human": HumanMessage,
@@ -89,6 +90,11 @@ def is_message(value: object) -> bool:
     return value.__class__ in PLAIN or _kind(value) is not None
 
 
+def kind_of(message: BaseMessage) -> str:
+    """The type, without its being a piece: "ai" for an AIMessageChunk."""
+    return _KINDS.get(message.type) or message.type.removesuffix("MessageChunk").lower()
+
+
 def _kind(value: object) -> str | None:
     """'whole', 'piece', or None for what is no message; remembers the classes of whole messages."""
     cls = type(value)
@@ -103,6 +109,8 @@ def _kind(value: object) -> str | None:
 
 
 def _is_foreign(value: object) -> bool:
+    if isinstance(value, type):
+        return False
     has_fields = isinstance(getattr(value, "type", None), str) and hasattr(value, "content") and hasattr(value, "id")
     return has_fields and (hasattr(value, "model_copy") or dataclasses.is_dataclass(value))
 

@@ -12,8 +12,8 @@ from pregel.errors import InvalidInputError
 from pregel.messages.base import BaseMessage
 from pregel.messages.combine import merge_content, merge_dicts
 from pregel.messages.content import Content
-from pregel.messages.convert import MessageLikeRepresentation, convert_to_messages
-from pregel.messages.transcript import count_tokens_approximately, kind_of
+from pregel.messages.convert import MessageLikeRepresentation, convert_to_messages, kind_of
+from pregel.messages.transcript import count_tokens_approximately
 
 
 class CountsTokens(Protocol):

@@ -12,7 +12,7 @@ from pregel.messages.base import BaseMessage
 from pregel.messages.blocks import Blocks, standard_blocks
 from pregel.messages.calls import ToolCall, tool_call
 from pregel.messages.content import Content
-from pregel.messages.convert import MessageLikeRepresentation, convert_to_messages, is_message
+from pregel.messages.convert import MessageLikeRepresentation, convert_to_messages, is_message, kind_of
 from pregel.messages.kinds import AIMessage, ToolMessage
 
 TextFormat: TypeAlias = Literal["string", "block"]
@@ -61,7 +61,7 @@ def with_openai_content(message: BaseMessage) -> BaseMessage:
         return message
     parts = _parts(message.content, pass_through=True)
     update: dict[str, Any] = {"content": _content(message.content, parts.blocks, "string")}
-    if parts.calls and not getattr(message, "tool_calls", True):
+    if parts.calls and kind_of(message) == "ai" and not cast(AIMessage, message).tool_calls:
         update["tool_calls"] = parts.calls
     if parts.results:  # they would be messages of their own: a reducer adds none, so they stay where they are
         update["content"] = [*parts.blocks, *parts.results]
@@ -79,11 +79,12 @@ def _message_dicts(
         yield from _result_dicts(result, text_format, include_id, pass_through)
     if parts.results and not parts.blocks and not parts.calls:
         return
-    found: dict[str, Any] = {"role": _role(message)}
+    kind = kind_of(message)
+    found: dict[str, Any] = {"role": _role(message, kind)}
     if message.name is not None:
         found["name"] = message.name
-    found.update(_assistant(message, parts.calls) if _kind(message) == "ai" else {})
-    if _kind(message) == "tool":
+    found.update(_assistant(message, parts.calls) if kind == "ai" else {})
+    if kind == "tool":
         found["tool_call_id"] = cast(ToolMessage, message).tool_call_id
     if include_id and message.id:
         found["id"] = message.id
@@ -91,13 +92,7 @@ def _message_dicts(
     yield found
 
 
-def _kind(message: BaseMessage) -> str:
-    """The type, without its being a piece: AIMessageChunk is ai."""
-    return message.type.removesuffix("MessageChunk").lower()
-
-
-def _role(message: BaseMessage) -> str:
-    kind = _kind(message)
+def _role(message: BaseMessage, kind: str) -> str:
     if kind == "chat":
         return cast(str, getattr(message, "role", kind))
     if kind not in ROLES:
@@ -147,7 +142,10 @@ class _Parts:
 
 def _parts(content: Content, pass_through: bool) -> _Parts:
     parts = _Parts()
-    for part in [content] if isinstance(content, str) else content:
+    if isinstance(content, str):
+        parts.blocks = [{"type": "text", "text": content}]
+        return parts
+    for part in content:
         block: dict[str, Any] = {"type": "text", "text": part} if isinstance(part, str) else part
         match block:
             case {"type": "tool_use", "input": args} | {"type": "tool_call", "args": args}:

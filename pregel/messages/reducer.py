@@ -25,6 +25,7 @@ from pregel.messages.openai import with_openai_content
 REMOVE_ALL_MESSAGES: Final = "__remove_all__"
 Messages: TypeAlias = Sequence[MessageLikeRepresentation] | MessageLikeRepresentation
 Format: TypeAlias = Literal["langchain-openai"]
+Ids: TypeAlias = set[str | None]
 
 _id_of = attrgetter("id")
 
@@ -49,16 +50,22 @@ def add_messages(
     if left is None or right is None:
         given = "right" if left is None else "left"
         raise InvalidInputError(f"add_messages got only {given!r}.", fix="Give both lists, or neither.")
-    merged = merge_messages(with_ids(left), with_ids(right))
+    merged = _merged(*_with_ids(left), *_with_ids(right), strict=True)
     return [with_openai_content(message) for message in merged] if format else merged
 
 
 def with_ids(messages: Messages) -> list[BaseMessage]:
     """The messages as whole message objects that all have an id; the very list when it is one of such already."""
+    return _with_ids(messages)[0]
+
+
+def _with_ids(messages: Messages) -> tuple[list[BaseMessage], Ids]:
     given = whole_messages(messages)
-    if all(map(_id_of, given)):
-        return given
-    return [with_id(message, str(uuid4())) if message.id is None else message for message in given]
+    ids = set(map(_id_of, given))
+    if None in ids:
+        given = [with_id(message, str(uuid4())) if message.id is None else message for message in given]
+        ids = set(map(_id_of, given))
+    return given, ids
 
 
 def whole_messages(messages: Messages) -> list[BaseMessage]:
@@ -82,12 +89,17 @@ def merge_messages(left: list[BaseMessage], right: Sequence[BaseMessage], *, str
 
     Not `strict`: a removal of an unknown id does nothing. A message without an id is always added.
     """
+    return _merged(left, set(map(_id_of, left)), right, set(map(_id_of, right)), strict)
+
+
+def _merged(
+    left: list[BaseMessage], left_ids: Ids, right: Sequence[BaseMessage], right_ids: Ids, strict: bool
+) -> list[BaseMessage]:
+    only_new = len(right_ids) == len(right) and right_ids.isdisjoint(left_ids)
+    if only_new and not any(message.type == "remove" for message in right):
+        return [*left, *right]  # the common case: nobody's place has to be known
     start = _after_last_clearing(right)
-    if start:
-        left, right = [], right[start:]
-    if _is_new(left, right):
-        return [*left, *right]
-    return _merged_by_id(left, right, strict)
+    return _merged_by_id([] if start else left, right[start:], strict)
 
 
 def _after_last_clearing(messages: Sequence[BaseMessage]) -> int:
@@ -97,21 +109,11 @@ def _after_last_clearing(messages: Sequence[BaseMessage]) -> int:
     return 0
 
 
-def _is_new(left: list[BaseMessage], right: Sequence[BaseMessage]) -> bool:
-    """Whether all of `right` are messages to add: the common case, and the cheap one."""
-    ids = set(map(_id_of, right))
-    return (
-        len(ids) == len(right)
-        and not any(message.type == "remove" for message in right)
-        and ids.isdisjoint(map(_id_of, left))
-    )
-
-
 def _merged_by_id(left: list[BaseMessage], right: Sequence[BaseMessage], strict: bool) -> list[BaseMessage]:
     merged = list(left)
     places = {message.id: at for at, message in enumerate(merged)}
     places.pop(None, None)
-    removed: set[str | None] = set()
+    removed: Ids = set()
     for message in right:
         at = places.get(message.id)
         if message.type == "remove":

@@ -9,17 +9,19 @@ from typing import Any, Final, Literal, cast
 
 from pregel.errors import InvalidInputError
 from pregel.messages.base import BaseMessage
-from pregel.messages.convert import MessageLikeRepresentation, convert_to_messages
+from pregel.messages.convert import MessageLikeRepresentation, convert_to_messages, kind_of
+from pregel.messages.kinds import AIMessage, ChatMessage, ToolMessage
 from pregel.messages.openai import ROLES
+from pregel.messages.usage import UsageMetadata
 
 LONGEST: Final = 500  # characters of a call's arguments or a block in the xml form
 MEDIA = ("image", "audio", "video", "file")
 
 
-def kind_of(message: BaseMessage) -> str:
-    """The type, without its being a piece: "ai" for AIMessageChunk; the role of a ChatMessage."""
-    kind = message.type.removesuffix("MessageChunk").lower()
-    return cast(str, getattr(message, "role", kind)) if kind == "chat" else kind
+def speaker_of(message: BaseMessage) -> str:
+    """The kind of the message; the role of a ChatMessage."""
+    kind = kind_of(message)
+    return cast(ChatMessage, message).role if kind == "chat" else kind
 
 
 def get_buffer_string(
@@ -47,7 +49,7 @@ def get_buffer_string(
         "tool": tool_prefix,
     }
     return message_separator.join(
-        _line(message, prefixes.get(kind_of(message), kind_of(message))) for message in listed
+        _line(message, prefixes.get(speaker_of(message), speaker_of(message))) for message in listed
     )
 
 
@@ -66,9 +68,9 @@ def _xml(message: BaseMessage) -> str:
         *map(_xml_function, filter(None, [message.additional_kwargs.get("function_call")])),
     ]
     if not calls:
-        return f"<message type={_quoted(kind_of(message))}>{content}</message>"
+        return f"<message type={_quoted(speaker_of(message))}>{content}</message>"
     inner = [f"<content>{content}</content>", *calls] if content else calls
-    return "\n".join([f"<message type={_quoted(kind_of(message))}>", *(f"  {line}" for line in inner), "</message>"])
+    return "\n".join([f"<message type={_quoted(speaker_of(message))}>", *(f"  {line}" for line in inner), "</message>"])
 
 
 def _parts(message: BaseMessage) -> list[Any]:
@@ -137,10 +139,14 @@ def count_tokens_approximately(
     for message in listed:
         characters, images = _characters(message, count_name)
         total += math.ceil(characters / chars_per_token) + extra_tokens_per_message + images * tokens_per_image
-        if usage := getattr(message, "usage_metadata", None):
+        if usage := _usage(message):
             scale = min(1.25, max(1.0, usage["total_tokens"] / total))
     scaled = use_usage_metadata_scaling and _one_provider(listed)
     return math.ceil(total * scale if scaled else total)
+
+
+def _usage(message: BaseMessage) -> UsageMetadata | None:
+    return cast(AIMessage, message).usage_metadata if kind_of(message) == "ai" else None
 
 
 def _one_provider(messages: Iterable[BaseMessage]) -> bool:
@@ -151,12 +157,14 @@ def _one_provider(messages: Iterable[BaseMessage]) -> bool:
 
 def _characters(message: BaseMessage, count_name: bool) -> tuple[int, int]:
     """The characters that count as text, and the number of images."""
-    kind = kind_of(message)
-    count = len(ROLES.get(kind, kind)) + len(getattr(message, "tool_call_id", ""))
+    kind = speaker_of(message)
+    count = len(ROLES.get(kind, kind))
+    if kind == "tool":
+        count += len(cast(ToolMessage, message).tool_call_id)
     if count_name and message.name:
         count += len(message.name)
     if isinstance(message.content, str):
-        calls = getattr(message, "tool_calls", None)
+        calls = cast(AIMessage, message).tool_calls if kind == "ai" else None
         return count + len(message.content) + (len(repr(calls)) if calls else 0), 0
     images = 0
     for part in message.content:

@@ -62,13 +62,20 @@ def channel(kind: str, side: Side) -> Any:
             return Annotated[str, getattr(side.channels, own[kind])(str)]
 
 
-def build(program: Program, side: Side, world: World, saver: Any = None) -> Any:
-    """The program's compiled graph."""
+KEEPS = {"run": None, "thread": True, "nothing": False}
+
+
+def build(program: Program, side: Side, world: World, saver: Any = None, root: str | None = None) -> Any:
+    """The program's compiled graph; `root` is the node of the outermost graph that it runs in."""
     kinds = {"log": "list", "ticks": "sum", **dict(program.channels)}
     schema = cast(Any, TypedDict)("State", {name: channel(kind, side) for name, kind in kinds.items()})
     graph = side.StateGraph(schema)
     for node in program.nodes:
-        graph.add_node(node.name, body(node, kinds, side, world), defer=node.defer)
+        if node.child is None:
+            action: Any = body(node, kinds, side, world, root or node.name)
+        else:
+            action = build(node.child, side, world, KEEPS[node.keeps], root or node.name)
+        graph.add_node(node.name, action, defer=node.defer)
         for number, route in enumerate(node.branches):
             branch(graph, node.name, route, number, side)
     for start, end in program.edges:
@@ -110,14 +117,14 @@ def packet(node: str, state: Any, side: Side) -> Any:
     return side.Send(node, {"log": log, "ticks": state.get("ticks", 0) + 1, "hop": state.get("hop", 0) + 1})
 
 
-def body(node: Node, kinds: dict[str, str], side: Side, world: World) -> Callable[[Any], Any]:
+def body(node: Node, kinds: dict[str, str], side: Side, world: World, root: str) -> Callable[[Any], Any]:
     """The node's function."""
 
     def run(state: Any) -> Any:
         world.ran.append((node.name, len(state.get("log", ()))))
         answers = [side.interrupt(f"{node.name}?{number}") for number in range(node.asks)]
         if node.fails and not world.mended:
-            world.outwait(node.name)
+            world.outwait(root)
             raise getattr(builtins, node.fails)(f"{node.name} fails")
         return returned(node, update(node, state, answers, kinds, side), state, side)
 
@@ -145,6 +152,8 @@ def returned(node: Node, values: dict[str, Any], state: Any, side: Side) -> Any:
     match node.returns:
         case "nothing":
             return None
+        case "parent":
+            return side.Command(graph=side.Command.PARENT, update=values, goto=goto)
         case "command":
             return side.Command(update=values, goto=goto)
         case "pieces":

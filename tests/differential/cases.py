@@ -254,6 +254,53 @@ SHAPES = {
     ),
 }
 
+TWO = Program(nodes=(node("k"), node("l")), edges=((START, "k"), ("k", "l")))
+INNER_ASK = Program(nodes=(node("k"), node("l", asks=1)), edges=((START, "k"), ("k", "l")))
+INNER_FAIL = Program(nodes=(node("k"), node("l", fails="ValueError")), edges=((START, "k"), ("k", "l")))
+
+
+def around(child: Program, *ops: Op, **rules: object) -> Program:
+    """A graph a -> s -> z in which s is the child."""
+    inner = Node("s", child=child, **rules)  # type: ignore[arg-type]
+    return Program(
+        nodes=(node("a"), inner, node("z")),
+        edges=((START, "a"), ("a", "s"), ("s", "z")),
+        durability="async" if inner.keeps == "nothing" else "sync",  # sync without a saver breaks the reference
+        ops=ops or (Run(),),
+    )
+
+
+SUBGRAPHS = {
+    "runs": around(TWO, Run(), Run("again")),
+    "remembers over calls": around(TWO, Run(), Run("again"), keeps="thread"),
+    "is never stored": around(TWO, Run(), Run("again"), keeps="nothing"),
+    "asks": around(INNER_ASK, Run(), Answer()),
+    "asks and gets a plain answer": around(INNER_ASK, Run(), Answer("plain")),
+    "asks and remembers over calls": around(INNER_ASK, Run(), Answer(), Run("again"), Answer(), keeps="thread"),
+    "asks and is never stored": around(INNER_ASK, Run(), Answer("plain"), keeps="nothing"),
+    "asks again after travel": around(INNER_ASK, Run(), Answer(), Go(back=2), Answer()),
+    "fails and is mended": around(INNER_FAIL, Run(), Go(), Mend(), Go()),
+    "fails and is never stored": around(INNER_FAIL, Run(), Mend(), Go(), keeps="nothing"),
+    "fails, is mended and remembers": around(INNER_FAIL, Run(), Mend(), Go(), Run("again"), keeps="thread"),
+    "is passed by an update": around(INNER_ASK, Run(), Update(node="s"), Go()),
+    "is travelled over": around(TWO, Run(), Go(back=2), Go(back=1)),
+    "is travelled over and remembers": around(TWO, Run(), Run("again"), Go(back=2), keeps="thread"),
+    "pauses": around(replace(TWO, before=("l",)), Run(), Go(), Go()),
+    "routes its parent": around(
+        Program(nodes=(node("k", returns="parent", goto=Route(picks=(("z",),), until=99)),), edges=((START, "k"),))
+    ),
+    "three deep": around(around(INNER_ASK), Run(), Answer()),
+    "two of them ask beside each other": Program(
+        nodes=(Node("r", child=INNER_ASK), Node("s", child=INNER_ASK)),
+        edges=((START, "r"), (START, "s")),
+        ops=(Run(), Answer("first"), Answer()),
+    ),
+    "by sends": Program(
+        nodes=(Node("s", child=INNER_ASK),), entry=Route(picks=(("*s", "*s"),), by="log"), ops=(Run(), Answer())
+    ),
+    "under exit": calls(around(INNER_ASK, Run(), Answer()), durability="exit"),
+}
+
 GROUPS = {
     "trace": TRACES,
     "resume": RESUMED,
@@ -263,5 +310,6 @@ GROUPS = {
     "pause": PAUSES,
     "durability": DURABILITY,
     "shape": SHAPES,
+    "subgraph": SUBGRAPHS,
 }
 CASES = {f"{group}: {name}": program for group, programs in GROUPS.items() for name, program in programs.items()}

@@ -16,6 +16,7 @@ Not drawn, because the two are meant to differ or the reference depends on threa
 unknown goto, branch and Send targets (an error here) · unknown update keys · in-place mutation of state ·
 Command input on a fresh thread (applied twice there) · None as input while a question is pending after a plain answer
 (the answer is used twice there) · stale or surplus answers (an error here) · Overwrite on a channel without a reducer ·
+durability sync around a subgraph that is never stored (AttributeError there) ·
 two failing nodes, or one beside a node that asks · joins and Topic channels with durability async (the background save
 there holds the live container and stores what a later step puts into it).
 """
@@ -34,7 +35,7 @@ STEP_ENDED = {"InvalidUpdateError", "GraphRecursionError"}  # raised by the engi
 def aligned(reference: list[Seen], ours: list[Seen]) -> tuple[list[Seen], list[Seen]]:
     """Both records with every deliberate difference taken out: equal when the implementations agree."""
     pairs = [pair(theirs, mine) for theirs, mine in zip(reference, ours, strict=True)]
-    luck = [place for place, (theirs, _) in enumerate(pairs) if cut_off(theirs)]
+    luck = [place for place, seen in enumerate(pairs) if any(map(cut_off, seen))]
     for place in range(min(luck, default=len(pairs)), len(pairs)):
         pairs[place] = (blurred(pairs[place][0]), blurred(pairs[place][1]))
     return [theirs for theirs, _ in pairs], [mine for _, mine in pairs]
@@ -58,10 +59,10 @@ def node_failed(seen: Seen) -> bool:
     return bool(seen.error) and not STEP_ENDED & set(seen.error)
 
 
-def cut_off(theirs: Seen) -> bool:
-    """Whether a failure may have cut off a sibling that failed as well, or one whose end nobody could wait for."""
-    head = theirs.history[0].tasks if theirs.history else ()
-    return node_failed(theirs) and len(head) > 1 and any(task.result is None for task in head if not task.error)
+def cut_off(seen: Seen) -> bool:
+    """Whether a node's failure may have cut off another task, or the record of another failure."""
+    head = seen.history[0].tasks if seen.history else ()
+    return node_failed(seen) and sum(task.result is None for task in head) > 1
 
 
 def blurred(seen: Seen) -> Seen:

@@ -164,6 +164,39 @@ def asking(draw: st.DrawFn) -> Program:
     return replace(marked(program, asks, asks=draw(st.integers(1, 2))), ops=(Run(), *answers))
 
 
+@st.composite
+def children(draw: st.DrawFn) -> Program:
+    """A small graph without cycles or conflicts: an error in a child meets its siblings by luck of threads."""
+    names = ("k", "l", "m")[: draw(st.integers(1, 3))]
+    asks = draw(st.sampled_from((*names, None, None)))
+    rules = st.sampled_from(("size", "name"))
+    inner = tuple(Node(name, writes=(("log", draw(rules)),), asks=int(name == asks)) for name in names)
+    follow = [(names[draw(st.integers(0, place - 1))], name) for place, name in enumerate(names) if place]
+    entry = Route(picks=(("*k", "*k"),)) if draw(st.integers(0, 3)) == 0 else None
+    return Program(nodes=inner, edges=((START, "k"), *follow), entry=entry)
+
+
+@st.composite
+def nesting(draw: st.DrawFn) -> Program:
+    """A graph in which some node is a graph, called several times."""
+    program = draw(graphs())
+    names = tuple(node.name for node in program.nodes)
+    host, child = draw(st.sampled_from(names)), draw(children())
+    asks = any(node.asks for node in child.nodes)
+    sent = any(f"*{host}" in pick for route in routes_of(program) for pick in route.picks)
+    keeps = draw(st.sampled_from(("run", "thread"))) if not sent else "run"
+    answers: st.SearchStrategy[Op] = st.builds(Answer, how=st.sampled_from(("all", "first")))
+    later = draw(st.lists(answers if asks else ops(names), min_size=1, max_size=3))
+    nested = marked(program, {host}, child=child, keeps=keeps, goto=None, returns="dict")
+    return replace(nested, ops=(Run(), *later), limit=12)
+
+
+def routes_of(program: Program) -> list[Route]:
+    """All routers of a program."""
+    inside = [route for node in program.nodes for route in (node.goto, *node.branches)]
+    return [route for route in (program.entry, *inside) if route is not None]
+
+
 def marked(program: Program, names: set[str], **changed: Any) -> Program:
     """The program with something changed about some of its nodes."""
     return replace(

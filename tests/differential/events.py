@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from typing import Any
 
 from tests.differential.build import World, build
-from tests.differential.play import Modes, collect, plain, start, thread, unfinished
+from tests.differential.play import collect, plain, start, thread, unfinished
 from tests.differential.program import Mend, Program
 from tests.differential.side import Side
 
 HIDDEN = {"id", "config", "parent_config", "timestamp", "checkpoint"}  # ids and clocks, or made of them
 
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
-def events(program: Program, side: Side, modes: Modes) -> list[list[str]]:
+
+def events(program: Program, side: Side, modes: list[str]) -> list[list[str]]:
     """What each call of a program streams in some modes; task results of a step, which come as threads end, sorted."""
     world = World()
     graph = build(program, side, world, side.InMemorySaver())
@@ -24,7 +27,7 @@ def events(program: Program, side: Side, modes: Modes) -> list[list[str]]:
         if isinstance(op, Mend):
             world.mended = True
             continue
-        chunks, _ = collect(lambda op=op: start(op, graph, config, program, side, modes=modes))  # type: ignore[misc]
+        chunks, _ = collect(lambda op=op: start(op, graph, config, program, side, stream_mode=modes))  # type: ignore[misc]
         shown.append(settled([(mode, anonymous(data)) for mode, data in chunks]))
     return shown
 
@@ -35,6 +38,8 @@ def anonymous(data: Any) -> Any:
         return {key: anonymous(value) for key, value in data.items() if key not in HIDDEN}
     if isinstance(data, list | tuple):
         return type(data)(anonymous(item) for item in data)
+    if isinstance(data, str):
+        return UUID.sub("*", data)
     return repr(data) if isinstance(data, BaseException) else data
 
 

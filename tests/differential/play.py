@@ -13,8 +13,7 @@ from tests.differential.build import World, build
 from tests.differential.program import Answer, Bulk, Go, Mend, Op, Program, Run, Steer, Update
 from tests.differential.side import Side
 
-Modes = tuple[str, ...]
-MODES: Modes = ("updates", "values")
+MODES = ["updates", "values"]
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,12 @@ def thread(program: Program) -> dict[str, Any]:
 
 def unfinished(graph: Any, config: Any) -> Callable[[], tuple[str, ...]]:
     """A look at the tasks that are not stored yet, from inside a node but not as its call."""
-    return lambda: tuple(Context().run(graph.get_state, config).next)
+
+    def look() -> tuple[str, ...]:
+        head = next(iter(graph.get_state_history(config, limit=1)), None)
+        return () if head is None else tuple(shown.name for shown in head.tasks if shown.result is None)
+
+    return lambda: Context().run(look)
 
 
 def collect(stream: Callable[[], Iterable[tuple[str, Any]]]) -> tuple[list[tuple[str, Any]], tuple[str, ...]]:
@@ -123,9 +127,9 @@ def collect(stream: Callable[[], Iterable[tuple[str, Any]]]) -> tuple[list[tuple
 
 
 def start(
-    op: Op, graph: Any, config: Any, program: Program, side: Side, *, awaiting: bool = False, modes: Modes = MODES
+    op: Op, graph: Any, config: Any, program: Program, side: Side, *, awaiting: bool = False, **changed: Any
 ) -> Iterable[tuple[str, Any]]:
-    """The chunks of a call; an update has none."""
+    """The chunks of a call, in `MODES` unless changed; an update has none."""
     if isinstance(op, Update):
         graph.update_state(addressed(graph, config, op.back), logged(op.text), as_node=op.node)
         return ()
@@ -135,7 +139,7 @@ def start(
         return ()
     if isinstance(op, Run | Go):
         config = addressed(graph, config, op.back)
-    options: dict[str, Any] = {"stream_mode": list(modes)}
+    options: dict[str, Any] = {"stream_mode": MODES, **changed}
     if graph.checkpointer is not None:
         options["durability"] = program.durability
     if awaiting:

@@ -40,7 +40,9 @@ class Node(Compact):
     """A node: what it writes (channel, how), how it returns it, where it goes, how it misbehaves.
 
     How: "name", "size" (the name and how much of the log it sees), "over" (an Overwrite).
-    Returns: "dict", "command", "pieces" (a list of a dict and a Command), "nothing".
+    Returns: "dict", "command", "pieces" (a list of a dict and a Command), "nothing", "parent" (a Command for the graph
+    around it). A node with a `child` is that program's graph; `keeps` says what a child remembers: "run" (fresh each
+    time), "thread" (over calls), "nothing" (is never stored).
     """
 
     name: str
@@ -51,6 +53,8 @@ class Node(Compact):
     defer: bool = False
     fails: str = ""  # a builtin error's name, raised until Mend
     asks: int = 0
+    child: Program | None = None
+    keeps: str = "run"
 
 
 # -- what is done with it ---------------------------------------------------------------------------------------------

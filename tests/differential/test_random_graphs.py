@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.differential.compare import disagreement, other_ways
-from tests.differential.draw import asking, failing, graphs, threads
+from tests.differential.draw import asking, failing, graphs, nesting, threads
 from tests.differential.program import Program
 from tests.differential.side import side
 
@@ -59,6 +59,12 @@ def test_a_node_that_fails_and_is_mended_shows_the_same(program: Program) -> Non
 @examples(70)
 @given(asking())
 def test_questions_and_answers_show_the_same(program: Program) -> None:
+    assert "" == disagreement(program, REFERENCE, OURS)
+
+
+@examples(60)
+@given(nesting())
+def test_a_graph_in_a_graph_shows_the_same(program: Program) -> None:
     assert "" == disagreement(program, REFERENCE, OURS)
 
 
