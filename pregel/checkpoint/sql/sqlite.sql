@@ -1,0 +1,166 @@
+-- thread: a thread's row; ?2 boot id, ?3 seconds since boot, ?4 unix seconds tell whether its lease has lapsed
+SELECT tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expires,
+       run IS NOT NULL AND CASE WHEN boot = ?2 THEN expires_boot < ?3 ELSE expires < ?4 END,
+       asked, inbox, graph, updated_at,
+       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno)
+FROM pregel_threads t WHERE thread = ?1
+
+-- threads: the rows of threads with this status (NULL: any), the last written first
+SELECT tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expires,
+       run IS NOT NULL AND CASE WHEN boot = ?3 THEN expires_boot < ?4 ELSE expires < ?5 END,
+       asked, inbox, graph, updated_at,
+       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno)
+FROM pregel_threads t WHERE ?1 IS NULL OR status = ?1
+ORDER BY updated_at DESC, tno DESC LIMIT coalesce(?2, -1)
+
+-- standing: whether the last append of a thread has this seq and mark
+SELECT 1 FROM pregel_threads WHERE thread = ? AND seq = ? AND mark = ?
+
+-- namespace: the number of a namespace
+SELECT ns FROM pregel_namespaces WHERE tno = ? AND text = ?
+
+-- newest: the newest checkpoint of a namespace
+SELECT ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest
+FROM pregel_checkpoints WHERE tno = ? AND ns = ? ORDER BY id DESC LIMIT 1
+
+-- newest_id: its id alone
+SELECT id FROM pregel_checkpoints WHERE tno = ? AND ns = ? ORDER BY id DESC LIMIT 1
+
+-- newest_before: the newest checkpoint of a namespace that is older than an id
+SELECT ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest
+FROM pregel_checkpoints WHERE tno = ? AND ns = ? AND id < ? ORDER BY id DESC LIMIT 1
+
+-- checkpoint: one checkpoint
+SELECT ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest
+FROM pregel_checkpoints WHERE tno = ? AND ns = ? AND id = ?
+
+-- manifest: the manifest of a checkpoint
+SELECT manifest FROM pregel_checkpoints WHERE tno = ? AND ns = ? AND id = ?
+
+-- values: whole values; ?3 is a JSON array of [channel, at]
+SELECT v.channel, v.at, v.type, v.blob
+FROM json_each(?3) w CROSS JOIN pregel_channel_values v
+WHERE v.tno = ?1 AND v.ns = ?2 AND v.channel = json_extract(w.value, '$[0]') AND v.at = json_extract(w.value, '$[1]')
+  AND v.kind = 'value'
+
+-- writes: the writes of a range of checkpoints
+SELECT ns, checkpoint, task, idx, channel, type, blob, path, name, child
+FROM pregel_writes WHERE tno = ? AND ns = ? AND checkpoint BETWEEN ? AND ?
+
+-- page_namespace: checkpoints of one namespace older than an id, newest first
+SELECT t.thread, t.tno, n.text,
+       c.ns, c.id, c.parent, c.base, c.lineage, c.step, c.source, c.run_id, c.created_at, c.metadata, c.manifest
+FROM pregel_threads t
+CROSS JOIN pregel_namespaces n ON n.tno = t.tno AND n.text = ?2
+CROSS JOIN pregel_checkpoints c ON c.tno = t.tno AND c.ns = n.ns AND c.id < ?3
+WHERE t.thread = ?1 ORDER BY c.id DESC LIMIT ?4
+
+-- page_thread: checkpoints of all namespaces of one thread older than an id, newest first
+SELECT t.thread, t.tno, n.text,
+       c.ns, c.id, c.parent, c.base, c.lineage, c.step, c.source, c.run_id, c.created_at, c.metadata, c.manifest
+FROM pregel_threads t
+CROSS JOIN pregel_namespaces n ON n.tno = t.tno
+CROSS JOIN pregel_checkpoints c ON c.tno = t.tno AND c.ns = n.ns AND c.id < ?2
+WHERE t.thread = ?1 ORDER BY c.id DESC LIMIT ?3
+
+-- page_all: checkpoints of all threads older than an id, newest first; ?1 a namespace or NULL
+SELECT t.thread, t.tno, n.text,
+       c.ns, c.id, c.parent, c.base, c.lineage, c.step, c.source, c.run_id, c.created_at, c.metadata, c.manifest
+FROM pregel_checkpoints c
+JOIN pregel_threads t ON t.tno = c.tno
+JOIN pregel_namespaces n ON n.tno = c.tno AND n.ns = c.ns
+WHERE c.id < ?2 AND (?1 IS NULL OR n.text = ?1) ORDER BY c.id DESC, c.tno, c.ns LIMIT ?3
+
+-- names: names that were interned after ?1, and the one numbered ?2
+SELECT id, text FROM pregel_names WHERE id > ?1 OR id = ?2
+
+-- name: the number of a name
+SELECT id, text FROM pregel_names WHERE text = ?
+
+-- intern: give a name a number unless it has one
+INSERT INTO pregel_names (text) VALUES (?) ON CONFLICT DO NOTHING
+
+-- append: the guard of an append by the run that holds the thread; renews its lease
+UPDATE pregel_threads
+SET seq = seq + ?1, mark = ?2, last_id = coalesce(?3, last_id),
+    expires = ?4 + ttl, expires_boot = ?5 + ttl, updated_at = ?4
+WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9
+RETURNING tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0
+
+-- release: the guard of a run's last append; gives the thread back
+UPDATE pregel_threads
+SET seq = seq + ?1, mark = ?2, last_id = coalesce(?3, last_id), updated_at = ?4,
+    run = NULL, owner = NULL, boot = NULL, status = ?10, reason = ?11, crashes = 0
+WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9
+RETURNING tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0
+
+-- claim: take a thread that is as it was loaded, if it is free, or its lease lapsed, or its owner dead (?14)
+UPDATE pregel_threads
+SET seq = seq + ?1, mark = ?2, last_id = coalesce(?3, last_id), updated_at = ?4,
+    epoch = max(epoch + 1, CAST(?4 * 1000 AS INTEGER)), run = ?10, owner = ?11, boot = ?12, ttl = ?13,
+    expires = ?4 + ?13, expires_boot = ?5 + ?13, status = ?15, reason = ?16, asked = '',
+    graph = coalesce(nullif(?17, ''), graph), crashes = CASE WHEN run IS NULL THEN crashes ELSE crashes + 1 END
+WHERE tno = ?6 AND epoch = ?7 AND gen = ?8 AND seq = ?9
+  AND (run IS NULL OR ?14 OR CASE WHEN boot = ?18 THEN expires_boot < ?5 ELSE expires < ?4 END)
+RETURNING tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0
+
+-- create: claim a thread that does not exist, above the epoch of its tombstone
+INSERT INTO pregel_threads
+    (thread, epoch, run, seq, mark, last_id, owner, boot, ttl, expires, expires_boot, status, reason, graph, updated_at)
+VALUES (?1, max(1 + coalesce((SELECT epoch FROM pregel_tombstones WHERE digest = ?2), 0), CAST(?3 * 1000 AS INTEGER)),
+        ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?3 + ?10, ?11 + ?10, ?12, ?13, ?14, ?3)
+ON CONFLICT DO NOTHING
+RETURNING tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0
+
+-- make_thread: a thread row for a put without authority
+INSERT INTO pregel_threads (thread, epoch, updated_at)
+VALUES (?1, max(1 + coalesce((SELECT epoch FROM pregel_tombstones WHERE digest = ?2), 0), CAST(?3 * 1000 AS INTEGER)), ?3)
+
+-- touch: count a put without authority
+UPDATE pregel_threads SET seq = seq + 1, last_id = max(?1, coalesce(last_id, ?1)), updated_at = ?2 WHERE tno = ?3
+
+-- add_namespaces: number a namespace
+INSERT INTO pregel_namespaces (tno, ns, text) VALUES (?, ?, ?)
+
+-- add_checkpoints: a checkpoint; a second one with its id is an error
+INSERT INTO pregel_checkpoints
+    (tno, ns, id, parent, base, lineage, epoch, step, source, run_id, created_at, metadata, manifest)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, (SELECT epoch FROM pregel_threads WHERE tno = ?1), ?7, ?8, ?9, ?10, CAST(?11 AS TEXT), ?12)
+
+-- add_values: a channel's value
+INSERT INTO pregel_channel_values (tno, ns, channel, at, kind, type, blob, prev, base, fold, n)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- add_writes: a task's write; control rows (idx < 0) replace, others stay as first written
+INSERT INTO pregel_writes (tno, ns, checkpoint, task, idx, channel, type, blob, path, name, child)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (tno, ns, checkpoint, task, idx)
+DO UPDATE SET type = excluded.type, blob = excluded.blob WHERE excluded.idx < 0
+
+-- delete_checkpoint: one checkpoint, before it is put again
+DELETE FROM pregel_checkpoints WHERE tno = ? AND ns = ? AND id = ?
+
+-- lock_thread: a thread's number and epoch, under the write lock
+SELECT tno, epoch FROM pregel_threads WHERE thread = ?
+
+-- tombstone: whether a thread was erased
+SELECT epoch FROM pregel_tombstones WHERE digest = ?
+
+-- add_tombstone: remember that a thread was erased, without its name
+INSERT INTO pregel_tombstones (digest, epoch, deleted_at) VALUES (?, ?, ?)
+ON CONFLICT DO UPDATE SET epoch = excluded.epoch, deleted_at = excluded.deleted_at
+
+-- delete_writes: the writes of a thread
+DELETE FROM pregel_writes WHERE tno = ?
+
+-- delete_values: the values of a thread
+DELETE FROM pregel_channel_values WHERE tno = ?
+
+-- delete_checkpoints: the checkpoints of a thread
+DELETE FROM pregel_checkpoints WHERE tno = ?
+
+-- delete_namespaces: the namespaces of a thread
+DELETE FROM pregel_namespaces WHERE tno = ?
+
+-- delete_thread: the row of a thread
+DELETE FROM pregel_threads WHERE tno = ?

@@ -1,0 +1,175 @@
+"""SqliteSaver: the journal in an SQLite file that several processes may share.
+
+1. ``synchronous="FULL"`` (the default) survives power loss, at one fsync a commit; ``"NORMAL"`` survives a killed
+   process.
+2. Tables are made and migrated on first use. Their names start with ``pregel_``, so the file may hold other tables.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self, TypeVar
+
+import orjson
+
+from pregel import flow as runner
+from pregel.checkpoint.flows import Atomic, Clock, Many, Row, Sql, append_flow
+from pregel.checkpoint.journal_saver import JournalSaver
+from pregel.checkpoint.lease import this_owner
+from pregel.checkpoint.records import Append, Receipt
+from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
+from pregel.checkpoint.sql import statements
+from pregel.checkpoint.sqlite_database import Database, Synchronous
+from pregel.errors import InternalError, PregelError, StoreError
+from pregel.flow import Flow
+
+T = TypeVar("T")
+STATEMENTS = statements("sqlite.sql")
+SCHEMA = statements("sqlite_schema.sql")
+
+Serde = SerializerProtocol | UntypedSerializerProtocol
+
+
+class SqliteSaver(JournalSaver):
+    """Keeps threads in SQLite. Give a connection, or use `from_conn_string`, which makes its own."""
+
+    def __init__(self, conn: sqlite3.Connection, *, serde: Serde | None = None) -> None:
+        super().__init__(serde=serde)
+        self.database = Database.adopt(conn, migrate)
+
+    @classmethod
+    def _of(cls, database: Database, serde: Serde | None) -> Self:
+        saver = cls.__new__(cls)
+        JournalSaver.__init__(saver, serde=serde)
+        saver.database = database
+        return saver
+
+    @classmethod
+    @contextmanager
+    def from_conn_string(
+        cls,
+        conn_string: str | os.PathLike[str],
+        *,
+        serde: Serde | None = None,
+        timeout: float = 30.0,
+        synchronous: Synchronous = "FULL",
+    ) -> Iterator[Self]:
+        """A saver on a file (or ``:memory:``) for a `with` block. `timeout`: seconds to wait for other writers."""
+        name = os.fspath(conn_string)
+        path = "" if name == ":memory:" else os.path.abspath(name)
+        database = Database(path, timeout=timeout, synchronous=synchronous, prepare=migrate)
+        try:
+            yield cls._of(database, serde)
+        finally:
+            database.close()
+
+    def setup(self) -> None:
+        """Make or migrate the tables now instead of on first use."""
+        with self.database.reading():
+            pass
+
+    # -- the store ---------------------------------------------------------------------------------------------------
+
+    def append(self, append: Append) -> Receipt:
+        clock = _clock()
+        try:
+            return self._append(append, clock)
+        except StoreError as error:
+            if "disk I/O error" not in str(error):
+                raise
+            self.database.reopen()  # whether the commit came through is unclear; sending it again settles it
+            return self._append(append, clock)
+
+    def _append(self, append: Append, clock: Clock) -> Receipt:
+        with _explained(append.thread):
+            return runner.run(append_flow(append, clock), self._perform_append)
+
+    def read(self, flow: Flow[T]) -> T:
+        with _explained(), self.database.reading() as connection:
+            return runner.run(flow, lambda request: _perform(connection, request))
+
+    def write(self, flow: Flow[T]) -> T:
+        with _explained(), self.database.writing() as connection:
+            return runner.run(flow, lambda request: _perform(connection, request))
+
+    def _perform_append(self, request: Atomic | Sql) -> list[Row]:
+        if isinstance(request, Sql):
+            with self.database.reading() as connection:
+                rows: list[Row] = _perform(connection, request)
+                return rows
+        with self.database.writing() as connection:
+            head = connection.execute(STATEMENTS[request.head.name], request.head.args).fetchall()
+            if head:
+                tno = head[0][0]
+                for many in request.rest:
+                    connection.executemany(STATEMENTS[many.name], [(tno, *row) for row in many.rows])
+            return head
+
+
+def _perform(connection: sqlite3.Connection, request: Sql | Many) -> Any:
+    """Perform one statement of a flow."""
+    text = STATEMENTS[request.name]
+    if request.__class__ is Many:
+        connection.executemany(text, request.rows)
+        return None
+    adapt = _ADAPTED.get(request.name)
+    args = request.args if adapt is None else adapt(request.args)  # type: ignore[union-attr]
+    return connection.execute(text, args).fetchall()
+
+
+def _with_clock(args: Row) -> Row:
+    clock = _clock()
+    return (*args, clock.boot, clock.since_boot, clock.now)
+
+
+_ADAPTED: dict[str, Callable[[Row], Row]] = {
+    "thread": _with_clock,
+    "threads": _with_clock,
+    "values": lambda args: (args[0], args[1], orjson.dumps(args[2]).decode()),
+}
+
+_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+def _clock() -> Clock:
+    """Time since boot does not jump with the wall clock, but says something only within one boot."""
+    now = time.time()
+    return Clock(now, this_owner().boot, now if _BOOTTIME is None else time.clock_gettime(_BOOTTIME))
+
+
+@contextmanager
+def _explained(thread: str | None = None) -> Iterator[None]:
+    """Errors of the driver as errors of ours."""
+    try:
+        yield
+    except PregelError:
+        raise
+    except sqlite3.IntegrityError as error:
+        raise InternalError(f"A record is stored already: {error}", thread=thread) from error
+    except sqlite3.Error as error:
+        fix = "Raise `timeout`, or find who holds the write lock." if "locked" in str(error) else None
+        raise StoreError(f"SQLite: {error}", fix=fix, thread=thread) from error
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the tables to the newest version, inside the transaction that is open; nothing to do costs one look."""
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'pregel_migrations'").fetchone()
+    if not found:
+        connection.execute("CREATE TABLE pregel_migrations (v INTEGER PRIMARY KEY, applied_at REAL NOT NULL)")
+    newest = connection.execute("SELECT coalesce(max(v), 0) FROM pregel_migrations").fetchone()[0]
+    if newest > len(SCHEMA):
+        raise StoreError(
+            f"The database has format {newest}, this version knows up to {len(SCHEMA)}.", fix="Upgrade pregel."
+        )
+    for version, script in enumerate(SCHEMA.values(), 1):
+        if version > newest:
+            for statement in script.split(";\n"):
+                connection.execute(statement)
+            connection.execute("INSERT INTO pregel_migrations (v, applied_at) VALUES (?, ?)", (version, time.time()))

@@ -1,0 +1,210 @@
+"""An SQLite file as its writers and readers in this process share it.
+
+1. One writing connection, used under a lock that is held over the whole transaction, and one reading connection.
+   A database in memory has one connection for both.
+2. A write is BEGIN IMMEDIATE behind the lock file `<db>-queue`: no write starts as a read, nobody starves.
+3. A connection that came over a fork is never used nor closed: closing it would take the parent's write-ahead log away.
+4. Before each write the file is compared with the one that was opened: what is written to a file that was moved or
+   replaced is lost.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from pregel.checkpoint.turn import Turn
+from pregel.errors import InvalidInputError, StoreError, StoreMoved
+
+Synchronous = Literal["FULL", "NORMAL"]
+LOG_LIMIT = 64 << 20  # bytes that the write-ahead log keeps on disk after it was emptied
+
+_leaked: list[sqlite3.Connection] = []  # handles of a parent process: closing them would harm it
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+class Database:
+    """The connections to one database. `prepare` is called once, with a connection that is inside a transaction."""
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        timeout: float = 30.0,
+        synchronous: Synchronous = "FULL",
+        connection: sqlite3.Connection | None = None,
+        prepare: Callable[[sqlite3.Connection], None] = lambda connection: None,
+    ) -> None:
+        if synchronous not in ("FULL", "NORMAL"):
+            raise InvalidInputError(f"synchronous is {synchronous!r}.", fix="Use 'FULL' or 'NORMAL'.")
+        self.path = path  # "" for a database in memory
+        self.timeout, self.synchronous, self.prepare = timeout, synchronous, prepare
+        self._given = connection
+        self._writer: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        self._turn = Turn(f"{path}-queue") if path else None
+        self._write_lock, self._read_lock = threading.RLock(), threading.RLock()
+        _databases.add(self)
+
+    @classmethod
+    def adopt(cls, connection: sqlite3.Connection, prepare: Callable[[sqlite3.Connection], None]) -> Database:
+        """The database behind a connection of the user; InvalidInputError when it is in no state to be used."""
+        if connection.in_transaction:
+            raise InvalidInputError(
+                "The connection is inside a transaction.", fix="Commit it, or give a new connection."
+            )
+        if getattr(connection, "autocommit", True) is False:
+            raise InvalidInputError(
+                "The connection was opened with autocommit=False.", fix="Open it with isolation_level=None."
+            )
+        path = next((row[2] for row in connection.execute("PRAGMA database_list") if row[1] == "main"), "")
+        return cls(path or "", connection=connection, prepare=prepare)
+
+    # -- transactions ------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The writing connection inside a transaction; committed at the end, rolled back on any error."""
+        with self._write_lock:
+            connection = self._open_writer()
+            if self._turn is None:
+                yield from self._transaction(connection)
+                return
+            self._take_turn()
+            try:
+                self._check_file()
+                yield from self._transaction(connection)
+            finally:
+                self._turn.give()
+
+    def _transaction(self, connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one moment of the database."""
+        if not self.path:
+            with self._write_lock:
+                yield self._open_writer()
+            return
+        with self._read_lock:
+            connection = self._open_reader()
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("ROLLBACK")
+
+    def _take_turn(self) -> None:
+        assert self._turn is not None
+        try:
+            self._turn.take(self.timeout)
+        except TimeoutError:
+            raise StoreError(
+                f"Another process has been writing to {self.path} for {self.timeout} s.", fix="Raise `timeout`."
+            ) from None
+
+    # -- connections -------------------------------------------------------------------------------------------------
+
+    def _open_writer(self) -> sqlite3.Connection:
+        if self._writer is None:
+            writer = self._given or self._connect()
+            writer.isolation_level = None
+            writer.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
+            if self.path:
+                self._set_up_file(writer)
+            self._writer = writer
+            if self._given is None:
+                writer.execute(f"PRAGMA synchronous = {self.synchronous}")
+            try:
+                with self.writing() as connection:
+                    self.prepare(connection)
+            except BaseException:
+                self._writer = None
+                raise
+        return self._writer
+
+    def _set_up_file(self, writer: sqlite3.Connection) -> None:
+        mode = writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        if mode != "wal":
+            raise StoreError(f"{self.path} cannot use a write-ahead log (journal_mode is {mode}).")
+        writer.execute(f"PRAGMA journal_size_limit = {LOG_LIMIT}")
+        if sys.platform == "darwin" and self.synchronous == "FULL":
+            writer.execute("PRAGMA fullfsync = ON")
+        self._file = _identity(self.path)
+
+    def _open_reader(self) -> sqlite3.Connection:
+        if self._reader is None:
+            with self._write_lock:
+                self._open_writer()
+            self._reader = self._connect()
+            self._reader.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
+            self._reader.execute("PRAGMA query_only = ON")
+        return self._reader
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path or ":memory:", check_same_thread=False, isolation_level=None)
+
+    def _check_file(self) -> None:
+        if _identity(self.path) != self._file:
+            raise StoreMoved(
+                f"{self.path} was moved or replaced while it was open; nothing was written.",
+                fix="Open the database again.",
+            )
+
+    def reopen(self) -> None:
+        """Give up the connections that this object made, after an error that leaves their state in doubt."""
+        if self._given is None and self.path:
+            self._close()
+
+    def close(self) -> None:
+        """Close what this object opened. A connection that was given stays open."""
+        self._close()
+        if self._turn is not None:
+            self._turn.close()
+
+    def _close(self) -> None:
+        for connection in (self._reader, self._writer):
+            if connection is not None and connection is not self._given:
+                connection.close()
+        self._reader = self._writer = None
+
+    def forked(self) -> None:
+        """In a child process: leave the parent's handles alone and open new ones when they are needed."""
+        self._write_lock, self._read_lock = threading.RLock(), threading.RLock()
+        if not self.path:
+            return
+        _leaked.extend(connection for connection in (self._given, self._reader, self._writer) if connection)
+        self._given = self._reader = self._writer = None
+        if self._turn is not None:
+            self._turn.forget()
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _after_fork() -> None:
+    for database in list(_databases):
+        database.forked()
+
+
+os.register_at_fork(after_in_child=_after_fork)
