@@ -23,7 +23,7 @@ STREAM_MODES = ("values", "updates", "messages", "custom", "checkpoints", "tasks
 DURABILITIES = ("sync", "async", "exit")
 N = TypeVar("N", bound=Hashable)
 
-OVERWRITE = "__overwrite__"
+OVERWRITE: Literal["__overwrite__"] = "__overwrite__"
 
 
 def seconds(value: float | timedelta | None) -> float | None:
@@ -73,7 +73,7 @@ class Command(Generic[N]):
     graph: str | None = None
     update: Any = None
     resume: Any = None
-    goto: Send | Sequence[Send | N] | N = ()  # type: ignore[assignment]
+    goto: Send | Sequence[Send | N] | N = ()
 
     PARENT: ClassVar[Literal["__parent__"]] = "__parent__"
 
