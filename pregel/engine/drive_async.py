@@ -38,6 +38,7 @@ class AwaitingDriver:
         self.live = live
         self.room = room
         self.result: Result | None = None
+        self.ended = False  # a flow that only reads may end with None
         self.news: list[Event] = []
         self.out: deque[Chunk] = deque()
         self.jobs: dict[Task, asyncio.Task[None] | Job | None] = {}  # None: waits for room
@@ -51,8 +52,8 @@ class AwaitingDriver:
         """The result, with nothing shown."""
         async for _ in self.chunks():
             pass
-        assert self.result is not None
-        return self.result
+        assert self.ended
+        return self.result  # type: ignore[return-value]  # None only from flows that say so
 
     async def chunks(self) -> AsyncIterator[Chunk]:
         """What the run shows, as it goes; it moves only while somebody pulls."""
@@ -63,7 +64,7 @@ class AwaitingDriver:
                 try:
                     step = self.flow.send(reply)  # type: ignore[arg-type]  # None starts a flow
                 except StopIteration as stop:
-                    self.result = stop.value
+                    self.result, self.ended = stop.value, True
                     break
                 self.news = reply = []
                 await self.perform(step, reply)
@@ -82,7 +83,7 @@ class AwaitingDriver:
             while self.out:
                 yield self.out.popleft()
         finally:
-            if self.result is None:
+            if not self.ended:
                 await self.shutdown()
 
     def post(self, item: Event | Chunk) -> None:

@@ -39,6 +39,7 @@ class BlockingDriver:
         self.live = live  # chunks must show before their node ends: no node runs on the caller's thread
         self.room = room
         self.result: Result | None = None
+        self.ended = False  # a flow that only reads may end with None
         self.news: list[Event] = []
         self.out: deque[Chunk] = deque()
         self.jobs: dict[Task, Job] = {}
@@ -51,8 +52,8 @@ class BlockingDriver:
         """The result, with nothing shown."""
         for _ in self.chunks():
             pass
-        assert self.result is not None
-        return self.result
+        assert self.ended
+        return self.result  # type: ignore[return-value]  # None only from flows that say so
 
     def chunks(self) -> Iterator[Chunk]:
         """What the run shows, as it goes; it moves only while somebody pulls."""
@@ -62,7 +63,7 @@ class BlockingDriver:
                 try:
                     step = self.flow.send(reply)  # type: ignore[arg-type]  # None starts a flow
                 except StopIteration as stop:
-                    self.result = stop.value
+                    self.result, self.ended = stop.value, True
                     break
                 self.news = reply = self.perform(step)
                 while self.out:
@@ -80,7 +81,7 @@ class BlockingDriver:
             while self.out:
                 yield self.out.popleft()
         finally:
-            if self.result is None:
+            if not self.ended:
                 self.shutdown()
 
     # -- performing --------------------------------------------------------------------------------------------------
