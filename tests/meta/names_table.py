@@ -1,7 +1,7 @@
 """The table of the reference's public names in docs/names.md: where each is here, or why it is not.
 
 ``python -m tests.meta.names_table`` brings the table up to date: a name that can be imported by now becomes `built`.
-A name that stands there as planned and lost its place keeps the status that a person gave it.
+A name that is gone stays `built`, so that its test fails: only a person takes it back, with a reason.
 """
 
 from __future__ import annotations
