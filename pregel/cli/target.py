@@ -73,7 +73,7 @@ def load(target: str) -> object:
         except AttributeError:
             raise CallError(f"{name} has no attribute {attribute!r}.", _candidates(found)) from None
     if not _is_graph(found):
-        raise CallError(f"{target} is no graph but {_kind(found)}.", _candidates(sys.modules[name]))
+        raise CallError(f"{target} is no graph; it is {_kind(found)}.", _candidates(sys.modules[name]))
     return found
 
 
@@ -115,4 +115,4 @@ def _candidates(module: object) -> str:
 
 
 def _kind(value: object) -> str:
-    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+    return f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"
