@@ -96,10 +96,8 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
         self.value = self._folded(value, batch) if batch else value
 
     def _folded(self, value: Value, writes: Sequence[Any]) -> Value:
-        """What the reducer makes of it; it may change both arguments in place."""
-        batch = list(writes)
-        value = self.reducer(copy_container(value), batch)
-        return copy_container(value) if any(value is write for write in writes) else value
+        """What the reducer makes of it; all that it gets is its own, so it may work in place."""
+        return self.reducer(copy_container(value), [copy_container(write) for write in writes])
 
     def _base(self, value: Value | None) -> Value:
         return copy_container(self.start() if value is None else value)

@@ -1,7 +1,7 @@
 """A channel that folds every write into its value with a reducer: lists that grow, counters, merged dicts.
 
-1. A write, an overwrite and a stored value are copied one level when they come in, and a reducer gets a private copy
-   of the value as its left argument. So a reducer may change it in place: nobody else ever sees that.
+1. A reducer gets private copies, one level deep, of both its arguments; an overwrite and a stored value are copied when
+   they come in. So a reducer may change or return what it is given: nobody else ever sees that.
 2. The plain operators on plain containers never change their arguments. They get no copies, and a superstep with many
    writes extends one result instead of building a longer one for each write.
 """
@@ -75,9 +75,7 @@ class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
             return fold_plain(self.operator, value, writes)
         value = copy_container(value)
         for write in writes:
-            value = self.operator(value, write)
-            if value is write:  # the writer's own object: the next call must not change it
-                value = copy_container(value)
+            value = self.operator(value, copy_container(write))
         return value
 
     def get(self) -> Value:
