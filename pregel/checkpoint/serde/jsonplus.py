@@ -145,6 +145,8 @@ class JsonPlusSerializer:
             parts = codec.dump(obj)
         except Exception:
             return []
+        if codec.unordered:
+            return [("{...}", part) for part in parts]
         if codec.names:
             return [(f".{name}", part) for name, part in zip(codec.names, parts, strict=False)]
         if codec.code in LOADERS and isinstance(parts[1], dict):
