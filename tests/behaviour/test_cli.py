@@ -17,7 +17,8 @@ from pregel.cli import main
 
 GRAPHS = """
     import operator
-    from dataclasses import dataclass
+    import signal
+    from pathlib import Path
     from typing import Annotated, TypedDict
 
     from pregel.graph import END, START, StateGraph
@@ -35,6 +36,12 @@ GRAPHS = """
 
     def fail(state):
         raise ValueError("no money")
+
+    def stop_once(state):
+        if not Path("stopped").exists():
+            Path("stopped").touch()
+            signal.raise_signal(signal.SIGINT)
+        return {"log": ["went on"]}
 
     async def wait(state):
         return {"log": ["awaited"]}
@@ -57,6 +64,7 @@ GRAPHS = """
     compiled = two("ask", ask).compile()
     waiting = two("then", add).compile(interrupt_before=["then"])
     failing = two("fail", fail)
+    stopping = two("stop", stop_once)
     awaiting = two("wait", wait)
     around = two("inner", two("wait", wait).compile())
     both = StateGraph(State)
@@ -388,3 +396,13 @@ def test_a_reader_that_has_seen_enough_is_no_failure(here: Path) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment(), check=True)
 
     assert ("0\n", "") == (done.stdout, done.stderr)
+
+
+def test_a_run_that_ctrl_c_stopped_is_resumed(here: Path, capsys: Captured) -> None:
+    command = [sys.executable, "-m", "pregel.cli", "run", "shop:stopping", "--input", '{"total": 1}', "--thread", "t"]
+    stopped = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
+
+    assert 130 == stopped.returncode
+    assert "Stopped by Ctrl-C" in stopped.stderr
+    assert 0 == main(["resume", "shop:stopping", "--thread", "t", "--json"])
+    assert ["added", "went on"] == told(capsys)["values"]["log"]
