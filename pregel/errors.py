@@ -54,8 +54,10 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pregel.question import Interrupt
+
 if TYPE_CHECKING:
-    from pregel.types import Command, Interrupt
+    from pregel.types import Command
 
 PLACES = ("thread", "step", "node", "task", "channel")
 
@@ -110,8 +112,6 @@ class NodeInterrupt(GraphInterrupt):
     """Deprecated way to ask from a node: raise it, or better call ``interrupt(value)``."""
 
     def __init__(self, value: Any, id: str | None = None) -> None:
-        from pregel.types import Interrupt
-
         super().__init__([Interrupt(value=value) if id is None else Interrupt(value=value, id=id)])
 
 

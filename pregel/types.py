@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pregel.config import RunnableConfig, running_task
 from pregel.errors import InvalidInputError
+from pregel.question import Interrupt as Interrupt
 
 if TYPE_CHECKING:
     from pregel.checkpoint.base import BaseCheckpointSaver  # names a type only
@@ -82,38 +82,12 @@ class Command(Generic[N]):
         return f"Command({', '.join(f'{name}={value!r}' for name, value in shown if value)})"
 
 
-@final
-@dataclass(slots=True, init=False)
-class Interrupt:
-    """A question that a node asked. `id` is 32 hex characters, stable over resumes; answers name it."""
-
-    value: Any
-    id: str
-    response_schema: dict[str, Any] | None = None
-
-    def __init__(
-        self, value: Any, id: str = "placeholder-id", *, response_schema: dict[str, Any] | None = None, **_: Any
-    ) -> None:
-        self.value, self.id, self.response_schema = value, id, response_schema
-
-    @classmethod
-    def from_ns(cls, value: Any, ns: str, *, response_schema: dict[str, Any] | None = None) -> Interrupt:
-        """An interrupt whose id is a hash of the namespace that asks."""
-        return cls(value, hashlib.blake2b(ns.encode(), digest_size=16).hexdigest(), response_schema=response_schema)
-
-    def __repr__(self) -> str:
-        return f"Interrupt(value={self.value!r}, id={self.id!r})"
-
-    def __hash__(self) -> int:
-        return hash(self.id)
-
-
 @dataclass(slots=True)
 class Overwrite:
     """A write that replaces what a reducer channel holds instead of being reduced into it."""
 
     value: Any
-    type: Literal["__overwrite__"] = OVERWRITE
+    type: Literal["__overwrite__"] = "__overwrite__"
 
 
 class StateUpdate(NamedTuple):

@@ -12,7 +12,7 @@ from tests.meta.source import Import, When, imports, modules, package_of
 
 # Lowest first. A package may import those of lower layers, and those of its own layer where that makes no circle.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "version", "warnings", "constants"),
+    ("errors", "question", "version", "warnings", "constants"),
     ("config",),
     ("types", "typing"),
     ("messages", "runtime", "channels", "flow", "runnable", "managed", "callbacks"),
