@@ -93,10 +93,9 @@ class Barrier:
         return first
 
     @property
-    def questions(self) -> tuple[Interrupt, ...]:
-        """All questions of the step, in task order."""
-        pairs = sorted(self.paused, key=lambda pair: _order(pair[0]))
-        return tuple(question for _, asked in pairs for question in asked)
+    def asked(self) -> list[tuple[Interrupt, ...]]:
+        """The questions of each task that paused, in task order."""
+        return [questions for _, questions in sorted(self.paused, key=lambda pair: _order(pair[0]))]
 
     def keep(self, task: Task, writes: Sequence[tuple[str, Any]]) -> None:
         """Queue rows of a task for the journal."""

@@ -174,12 +174,14 @@ def _incomplete(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
         return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))
     if barrier.failed:
         return (yield from close(frame, step, "failed", error=barrier.first_error))
-    questions = barrier.questions
-    if "updates" in frame.shows:
-        step.emit.append((frame.ns, "updates", interrupt_update(questions)))
-    show_values(frame, step, __interrupt__=questions)
+    for questions in barrier.asked:
+        if "updates" in frame.shows:
+            step.emit.append((frame.ns, "updates", interrupt_update(questions)))
+        if questions:  # a subgraph that stopped at a breakpoint asks nothing
+            show_values(frame, step, __interrupt__=questions)
     _fold_finished(frame, barrier.in_order, step)
-    return (yield from close(frame, step, "interrupted", asked=questions))
+    asked = tuple(question for questions in barrier.asked for question in questions)
+    return (yield from close(frame, step, "interrupted", asked=asked))
 
 
 def _fold_finished(frame: Frame, tasks: Sequence[Task], step: Step) -> None:
