@@ -93,6 +93,10 @@ def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseCheckp
 
 
 @pytest.fixture
-def thread() -> Callable[[str], dict[str, Any]]:
+def thread() -> Callable[[str], Any]:
     """A config for a thread."""
-    return lambda thread_id="1": {"configurable": {"thread_id": thread_id}}
+
+    def config(thread_id: str) -> dict[str, Any]:
+        return {"configurable": {"thread_id": thread_id}}
+
+    return config

@@ -20,7 +20,7 @@ from pregel.types import Command, Send
 from .conftest import Runner
 
 Saver = BaseCheckpointSaver[Any]
-Thread = Callable[[str], dict[str, Any]]
+Thread = Callable[[str], Any]
 
 
 class Totals(TypedDict):

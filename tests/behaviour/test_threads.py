@@ -19,7 +19,7 @@ from .conftest import Runner
 from .test_runs import Totals, fan, two_nodes
 
 Saver = BaseCheckpointSaver[Any]
-Thread = Callable[[str], dict[str, Any]]
+Thread = Callable[[str], Any]
 
 
 class Answers(TypedDict):
@@ -254,10 +254,12 @@ def test_a_call_that_makes_no_sense_is_refused_before_anything_is_written(
 ) -> None:
     app = two_nodes().compile(checkpointer=saver)
 
-    for config in ({}, {"configurable": {}}, {"configurable": {"user": "x"}}):
+    configs: tuple[Any, ...] = ({}, {"configurable": {}}, {"configurable": {"user": "x"}})
+    for config in configs:
         with pytest.raises(MissingThreadError):
             run.invoke(app, {"total": 1, "visited": []}, config)
-    for empty in (None, Command(), Command(resume=None)):
+    nothing: tuple[Any, ...] = (None, Command(), Command(resume=None))
+    for empty in nothing:
         with pytest.raises(EmptyInputError):
             run.invoke(app, empty, thread("1"))
 

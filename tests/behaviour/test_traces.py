@@ -15,7 +15,7 @@ from pregel.types import Command, Send, interrupt
 from .conftest import Runner
 
 Saver = BaseCheckpointSaver[Any]
-Thread = Callable[[str], dict[str, Any]]
+Thread = Callable[[str], Any]
 
 
 class State(TypedDict):
@@ -27,7 +27,7 @@ def counter(version: Any) -> int:
     return int(str(version).split(".")[0])
 
 
-def trace(saver: Saver, config: dict[str, Any]) -> list[dict[str, Any]]:
+def trace(saver: Saver, config: Any) -> list[dict[str, Any]]:
     """The checkpoints of a thread, oldest first, reduced to what the traces name."""
     found = []
     for saved in reversed(list(saver.list(config))):
@@ -38,8 +38,7 @@ def trace(saver: Saver, config: dict[str, Any]) -> list[dict[str, Any]]:
                 "values": checkpoint["channel_values"],
                 "versions": {k: counter(v) for k, v in checkpoint["channel_versions"].items()},
                 "seen": {
-                    node: {k: counter(v) for k, v in seen.items()}
-                    for node, seen in checkpoint["versions_seen"].items()
+                    node: {k: counter(v) for k, v in seen.items()} for node, seen in checkpoint["versions_seen"].items()
                 },
                 "updated": checkpoint["updated_channels"],
                 "w": [(channel, value) for _, channel, value in saved.pending_writes or ()],
