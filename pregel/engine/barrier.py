@@ -115,7 +115,9 @@ class Barrier:
             return
         task.writes = event.writes
         self.finished.append(task)
-        self.keep(task, event.writes or [(NO_WRITES, None)])
+        untracked = self.frame.plan.untracked
+        rows = [write for write in event.writes if write[0] not in untracked] if untracked else event.writes
+        self.keep(task, rows or [(NO_WRITES, None)])
         if "updates" in self.frame.shows and task.name not in self.frame.plan.hidden:
             step.emit.append((self.frame.ns, "updates", task_update(self.frame, task)))
 

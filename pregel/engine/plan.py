@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pregel.channels import BaseChannel
+from pregel.channels import BaseChannel, UntrackedValue
 from pregel.engine.node import PregelNode
 from pregel.engine.task import PULL, PUSH, Task
 from pregel.errors import InvalidUpdateError, UnknownTargetError
@@ -39,6 +39,7 @@ class Plan:
         "retry_policy",
         "trigger_to_nodes",
         "triggers",
+        "untracked",
     )
 
     def __init__(
@@ -61,6 +62,7 @@ class Plan:
         self.hidden = frozenset(name for name, node in nodes.items() if HIDDEN in node.tags)
         self.has_subgraphs = any(node.subgraph is not None for node in nodes.values())
         self.finishers = [name for name, channel in self.channels.items() if channel.finishes]
+        self.untracked = frozenset(n for n, channel in self.channels.items() if isinstance(channel, UntrackedValue))
         self.initially_live = [n for n, channel in self.channels.items() if channel.expires and channel.is_available()]
         self.output_keys = (output_channels,) if isinstance(output_channels, str) else tuple(output_channels)
 
