@@ -43,7 +43,7 @@ def snapshot(frame: Frame, saved: Saved, *, live: bool, subgraphs: bool) -> Flow
     outside = [(write.channel, write.value) for write in saved.writes if write.task == NULL_TASK and write.idx >= 0]
     if live and outside:
         apply(frame.plan, frame.state, [Input(outside)])
-    frame.state.updated = None  # all nodes are looked at, so that tasks show in the order of the graph's definition
+        frame.state.updated = None
     tasks = plan(frame.plan, frame)
     for task in tasks:
         task.writes = [(write.channel, write.value) for write in pending.get(task.id, ())]
