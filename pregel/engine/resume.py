@@ -264,7 +264,8 @@ def commit(frame: Frame, step: Step, applied: Applied, source: Any, paths: Seque
         parent, before = (state.checkpoint if frame.stored else None), state.lineage
         state.checkpoint = frame.run.ids.next(state.step)
         state.lineage = lineage or salted_lineage(before, source, state.counter)
-        seen = {name: state.seen[name] for name in (*applied.seen, *frame.seen_news)}
+        # Copies: the record may wait while the next step, in the same transaction, moves these maps on.
+        seen = {name: dict(state.seen[name]) for name in (*applied.seen, *frame.seen_news)}
         step.saves.append(
             Save(
                 ns=frame.ns,
