@@ -32,7 +32,7 @@ def update_writes(frame: Frame, update: Any) -> list[tuple[str, Any]]:
             f"The Command updates unknown keys: {', '.join(map(repr, unknown))}.",
             fix=f"Known keys: {', '.join(sorted(frame.graph.stream_channels_list))}.",
         )
-    return [(key, value) for key, value in pairs if key in known]
+    return frame.graph.checked([(key, value) for key, value in pairs if key in known])  # type: ignore[no-any-return]
 
 
 def _pairs(update: Any) -> list[tuple[str, Any]]:

@@ -127,6 +127,10 @@ class Pregel(Runnable):
         """The same, as a name when it is one bare channel."""
         return self.stream_channels or [name for name in self._data_channels() if name != TASKS]
 
+    def checked(self, writes: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """The writes of a Command from outside, as the keys take them; a graph with a typed state checks them."""
+        return writes
+
     def coerce_context(self, context: Any) -> Any:
         """The context as an instance of the context schema, when that is a class to be made from a dict."""
         schema = self.context_schema

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic, cast
 
 from pregel.channels import BaseChannel
@@ -82,7 +82,7 @@ class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
         self.channels = {**self.channels, **lowered.channels}
         self._prepare()
 
-    def checked(self, writes: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    def checked(self, writes: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """The writes as typed keys take them; pydantic's ValidationError for a value that a key cannot hold."""
         return [(key, self.checks[key](value) if key in self.checks else value) for key, value in writes]
 

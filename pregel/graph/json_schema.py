@@ -77,7 +77,8 @@ def _property(schema: Any, key: str, hint: Any) -> Json:
 
 def _is_required(schema: Any, key: str, hint: Any) -> bool:
     if is_typeddict(schema):
-        return key in schema.__required_keys__
+        marks = {get_origin(hint), *map(get_origin, get_args(hint)[:1])}  # text annotations hide them from Python
+        return NotRequired not in marks and (Required in marks or key in schema.__required_keys__)
     if dataclasses.is_dataclass(schema):
         field = next(field for field in dataclasses.fields(schema) if field.name == key)
         return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING

@@ -68,24 +68,12 @@ def literal_ends_of(path: Any) -> dict[Any, str] | None:
     return {name: name for name in _literals(_returned(path))} or None
 
 
-def may_name(action: Any, *names: str) -> bool:
-    """Whether code of an action may use one of these global names; True for what cannot be looked into."""
-    function = inspect.unwrap(action) if callable(action) else action
-    code = getattr(getattr(function, "func", function), "__code__", None)
-    return code is None or _names_in(code, frozenset(names))
-
-
 def function_of(action: Any) -> Callable[..., Any] | None:
     """The function whose annotations describe an action; None for what has none, such as a partial."""
     if inspect.isfunction(action) or inspect.ismethod(action):
         return action
     call = getattr(action, "__call__", None)  # noqa: B004  (its annotations are what is wanted)
     return call if inspect.ismethod(call) else None
-
-
-def _names_in(code: Any, names: frozenset[str]) -> bool:
-    inner = (constant for constant in code.co_consts if hasattr(constant, "co_names"))
-    return not names.isdisjoint((*code.co_names, *code.co_freevars)) or any(_names_in(one, names) for one in inner)
 
 
 def _hints(function: Callable[..., Any] | None) -> Mapping[str, Any]:

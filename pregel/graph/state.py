@@ -20,9 +20,10 @@ from pregel.graph.arguments import refuse_unbuilt, renamed
 from pregel.graph.branch import BranchSpec, path_map_of
 from pregel.graph.compiled import CompiledStateGraph
 from pregel.graph.lower import lower
+from pregel.graph.reach import unreachable
 from pregel.graph.schema import Channel, KeyMap, managed_keys, merge_keys, read_schema
 from pregel.graph.spec import StateNodeSpec, command_ends_of, input_schema_of, literal_ends_of, name_of
-from pregel.graph.validate import problems, unreachable
+from pregel.graph.validate import problems
 from pregel.graph.write import UnknownKeys
 from pregel.managed import ManagedValueSpec
 from pregel.runnable import coerce_to_runnable

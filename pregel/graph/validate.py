@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pregel.constants import END, RESERVED, START
 from pregel.graph.names import known_names
-from pregel.graph.spec import may_name
 
 if TYPE_CHECKING:
     from pregel.graph.state import AnyStateGraph
@@ -16,26 +15,6 @@ if TYPE_CHECKING:
 def problems(builder: AnyStateGraph, interrupt: Sequence[str] = ()) -> list[str]:
     """What must be mended before the graph can be compiled, one line each."""
     return [*_names(builder), *_edges(builder), *_targets(builder), *_interrupts(builder, interrupt)]
-
-
-def unreachable(builder: AnyStateGraph) -> list[str]:
-    """The nodes that nothing is seen to lead to.
-
-    None when a reachable node may route anywhere: by a branch without a path map, or by a Command that its annotations
-    and `destinations` do not pin down.
-    """
-    led: dict[str, set[str]] = {}
-    for source, target in _static_edges(builder):
-        led.setdefault(source, set()).add(target)
-    reached, waiting = {START}, [START]
-    while waiting:
-        source = waiting.pop()
-        if _routes_anywhere(builder, source):
-            return []
-        news = led.get(source, set()) - reached
-        reached |= news
-        waiting.extend(news)
-    return [name for name in builder.nodes if name not in reached]
 
 
 def _names(builder: AnyStateGraph) -> Iterator[str]:
@@ -72,21 +51,3 @@ def _interrupts(builder: AnyStateGraph, interrupt: Sequence[str]) -> Iterator[st
     for name in dict.fromkeys(interrupt):
         if name not in builder.nodes:
             yield f"Interrupt node {name!r} not found. {known_names(name, builder.nodes)}"
-
-
-def _static_edges(builder: AnyStateGraph) -> Iterator[tuple[str, str]]:
-    yield from builder.edges
-    for starts, end in builder.waiting_edges:
-        yield from ((start, end) for start in starts)
-    for source, branches in builder.branches.items():
-        yield from ((source, target) for branch in branches.values() for target in (branch.ends or {}).values())
-    for name, spec in builder.nodes.items():
-        yield from ((name, target) for target in spec.ends)
-
-
-def _routes_anywhere(builder: AnyStateGraph, source: str) -> bool:
-    branches = builder.branches.get(source, {}).values()
-    if any(branch.ends is None or may_name(branch.path, "Send") for branch in branches):
-        return True
-    spec = builder.nodes.get(source)
-    return spec is not None and not spec.declared and may_name(spec.action, "Command", "Send")

@@ -285,6 +285,17 @@ def test_a_thread_with_a_typed_state_is_mended_by_an_update_that_fits(
     assert 8 == run.state(app, thread("1")).values["number"]
 
 
+def test_a_command_from_outside_is_checked_like_any_update(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = one_node(Model, lambda state: None).compile(saver)
+    run.invoke(app, {"number": 1}, thread("1"))
+
+    with pytest.raises(ValidationError):
+        run.invoke(app, Command(update={"number": "x"}), thread("1"))
+    run.invoke(app, Command(update={"number": "8"}), thread("1"))
+
+    assert 8 == run.state(app, thread("1")).values["number"]
+
+
 def test_what_a_model_instance_writes(run: Runner) -> None:
     app = one_node(Model, lambda state: Model(number=2)).compile()
 

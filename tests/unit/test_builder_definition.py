@@ -42,6 +42,17 @@ def packets(state: State) -> Any:
     return [Send("b", state)]
 
 
+def helped(state: State) -> Any:
+    return anywhere(state)
+
+
+def holding(state: State) -> Any:
+    return HANDOFFS
+
+
+HANDOFFS = [Command(goto="b")]
+
+
 class CallableObject:
     def __call__(self, state: State) -> None:
         return None
@@ -207,6 +218,11 @@ def test_strict_refuses_a_node_nothing_leads_to() -> None:
     [
         lambda builder: builder.add_node("go", anywhere),
         lambda builder: builder.add_node("go", packets),
+        lambda builder: builder.add_node("go", helped),
+        lambda builder: builder.add_node("go", holding),
+        lambda builder: builder.add_node("go", functools.partial(anywhere)),
+        lambda builder: builder.add_node("go", CallableObject()),
+        lambda builder: builder.add_node("go", CallableObject().__call__),
         lambda builder: builder.add_node("go", commanding),
         lambda builder: builder.add_node("go", nothing, destinations=["b"]),
         lambda builder: builder.add_node("go", nothing).add_edge(["go"], "b"),

@@ -135,8 +135,8 @@ def test_xray_stops_at_its_depth() -> None:
     inner = builder("q").add_node("p", innermost).add_edge(START, "p").add_edge("p", "q").compile()
     graph = builder().add_node("a", inner).add_edge(START, "a").compile()
 
-    assert [START, "a:p", "a:q", END] == list(graph.get_graph(xray=1).nodes)
-    assert [START, "a:p:x", "a:p:y", "a:q", END] == list(graph.get_graph(xray=2).nodes)
+    assert [START, "a:q", "a:p", END] == list(graph.get_graph(xray=1).nodes)
+    assert [START, "a:q", "a:p:x", "a:p:y", END] == list(graph.get_graph(xray=2).nodes)
 
 
 @pytest.mark.parametrize("method", ["draw_mermaid", "draw_mermaid_png", "draw_png", "draw_ascii"])
