@@ -57,7 +57,7 @@ class KeyCheck:
         except (TypeError, AttributeError):
             return False
         except Exception:  # it depends on what is there already, like the removal of a message: the reducer will say
-            return True
+            return update is not None
         try:
             self.validate(probe.get())
         except ValueError:

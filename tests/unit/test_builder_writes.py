@@ -229,6 +229,8 @@ def one_or_many(left: list[str], right: Any) -> list[str]:
 
 
 def without(left: list[str], right: Any) -> list[str]:
+    if right is None:
+        raise ValueError("no update")
     if right["remove"] not in left:
         raise ValueError("not there")
     return [item for item in left if item != right["remove"]]
