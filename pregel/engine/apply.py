@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pregel.channels import MISSING
@@ -45,21 +45,21 @@ class Input(NamedTuple):
 class Applied(NamedTuple):
     """What a step changed: the channels with a new counter, and the nodes whose seen map is new."""
 
-    changed: list[str]
-    seen: list[str]
+    changed: Collection[str]
+    seen: Collection[str]
 
 
 def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
     """Bring the writes of these tasks, given in task order, into the state."""
     channels = state.channels
-    changed: dict[str, None] = {}
+    changed: dict[str, bool] = {}  # name -> whether it is available now
     updated: list[str] = []
     bump, seen = _mark_seen(state, tasks, changed)
     for name, values in _grouped(graph, tasks).items():
         channel = channels[name]
         if channel.update(values):
-            changed[name] = None
-            if channel.is_available():
+            available = changed[name] = channel.is_available()
+            if available:
                 updated.append(name)
     if bump:
         if state.live:
@@ -73,41 +73,41 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
     state.updated = updated
     if changed:
         _count(state, changed)
-    return Applied(list(changed), seen)
+    return Applied(changed, seen)
 
 
-def _changed(name: str, channels: Channels, changed: dict[str, None], updated: list[str]) -> None:
-    changed[name] = None
-    if channels[name].is_available():
+def _changed(name: str, channels: Channels, changed: dict[str, bool], updated: list[str]) -> None:
+    available = changed[name] = channels[name].is_available()
+    if available:
         updated.append(name)
 
 
-def _mark_seen(state: State, tasks: Sequence[Finished], changed: dict[str, None]) -> tuple[bool, list[str]]:
+def _mark_seen(state: State, tasks: Sequence[Finished], changed: dict[str, bool]) -> tuple[bool, Collection[str]]:
     """What the tasks were triggered by is seen and consumed; whether anything was triggered, and whose map is new."""
     counters, seen, channels = state.counters, state.seen, state.channels
     marked: dict[str, None] = {}
+    consumed: dict[str, None] | None = None
     bump = False
-    consumed: dict[str, None] = {}
     for task in tasks:
-        name, triggers = task.name, task.triggers
+        name = task.name
         entry = seen.get(name)
         if entry is None:
             entry = seen[name] = {}
             marked[name] = None
-        if triggers:
+        for trigger in task.triggers:
             bump = True
-            for trigger in triggers:
-                counter = counters.get(trigger)
-                if counter is not None:
-                    if entry.get(trigger) != counter:
-                        entry[trigger] = counter
-                        marked[name] = None
-                    if channels[trigger].consumes:
-                        consumed[trigger] = None
-    for trigger in consumed:
+            counter = counters.get(trigger)
+            if counter is not None:
+                if entry.get(trigger) != counter:
+                    entry[trigger] = counter
+                    marked[name] = None
+                if channels[trigger].consumes:
+                    consumed = consumed or {}
+                    consumed[trigger] = None
+    for trigger in consumed or ():
         if channels[trigger].consume():
-            changed[trigger] = None
-    return bump, list(marked)
+            changed[trigger] = channels[trigger].is_available()
+    return bump, marked
 
 
 def _grouped(graph: Plan, tasks: Sequence[Finished]) -> Mapping[str, list[Any]]:
@@ -130,21 +130,20 @@ def _grouped(graph: Plan, tasks: Sequence[Finished]) -> Mapping[str, list[Any]]:
     return grouped
 
 
-def _count(state: State, changed: Iterable[str]) -> None:
+def _count(state: State, changed: Mapping[str, bool]) -> None:
     """One new counter for all that changed; views and the set of expiring channels follow."""
     counter = state.counter = state.counter + 1
-    counters, channels, live, views = state.counters, state.channels, state.live, state.views.values()
-    for name in changed:
+    counters, channels, live, viewed = state.counters, state.channels, state.live, state.viewed
+    for name, available in changed.items():
         counters[name] = counter
-        channel = channels[name]
-        if channel.expires:
-            if channel.is_available():
+        if channels[name].expires:
+            if available:
                 live.add(name)
             else:
                 live.discard(name)
-        for view in views:
-            if name in view.keys:
-                view.refresh(name, channel)
+        if name in viewed:
+            for view in viewed[name]:
+                view.refresh(name, channels[name])
 
 
 def values_of(state: State, names: Iterable[str]) -> dict[str, tuple[int, Any]]:

@@ -25,39 +25,20 @@ from pregel.types import Interrupt, RetryPolicy
 class Barrier:
     """The tasks of one superstep, on their way in."""
 
-    __slots__ = (
-        "cancelled",
-        "commands",
-        "draining",
-        "failed",
-        "finished",
-        "frame",
-        "open",
-        "paused",
-        "tasks",
-        "unsaved",
-    )
+    cancelled = ""
+    draining = ""
+    failed: Sequence[tuple[Task, BaseException]] = ()
+    paused: Sequence[tuple[Task, tuple[Interrupt, ...]]] = ()
+    commands: Sequence[tuple[Task, ParentCommand]] = ()
 
-    def __init__(self, frame: Frame, tasks: Sequence[Task]) -> None:
+    def __init__(self, frame: Frame, ready: Sequence[Task]) -> None:
         self.frame = frame
-        self.tasks = tasks
-        self.open: set[Task] = set()
+        self.open = set(ready)
         self.finished: list[Task] = []
-        self.failed: list[tuple[Task, BaseException]] = []
-        self.paused: list[tuple[Task, tuple[Interrupt, ...]]] = []
-        self.commands: list[tuple[Task, ParentCommand]] = []
-        self.cancelled = ""
-        self.draining = ""
         self.unsaved: list[TaskWrites] = []
-
-    def begin(self, step: Step, ready: Sequence[Task]) -> None:
-        """Start the tasks that have no stored result."""
-        self.open.update(ready)
-        step.start.extend(ready)
 
     def run_pure(self, ready: Sequence[Task], step: Step) -> None:
         """Run tasks that call no user code here and now; START mostly, so that it shares the input's transaction."""
-        self.open.update(ready)
         for task in ready:
             writes: list[tuple[str, Any]] = []
             try:
@@ -73,6 +54,10 @@ class Barrier:
         """Take in what happened; wishes that follow from it go into the step."""
         for event in events:
             _FEEDERS[type(event)](self, event, step)
+        if step.cancel:  # news of one batch: what ended is not cancelled, what is cancelled does not start
+            step.cancel = [(task, abandon) for task, abandon in step.cancel if task in self.open]
+            stopped = {task for task, _ in step.cancel}
+            step.start = [task for task in step.start if task not in stopped]
         if self.open:  # somebody is still out: what came in so far is stored now
             step.writes.extend(self.unsaved)
             self.unsaved = []
@@ -125,7 +110,7 @@ class Barrier:
         task = event.task
         if not self._ends(task):
             return
-        self.paused.append((task, event.asked))
+        self.paused = [*self.paused, (task, event.asked)]
         rows: list[tuple[str, Any]] = [(INTERRUPT, list(event.asked))]
         if task.answers:
             rows.append((RESUME, dict(task.answers)))
@@ -136,7 +121,7 @@ class Barrier:
         if not self._ends(task):
             return
         if isinstance(error, ParentCommand) and self.frame.ns:
-            self.commands.append((task, error))
+            self.commands = [*self.commands, (task, error)]
             return
         policy = None if self.cancelled or self.failed else _policy_for(task, error)
         if policy is not None:
@@ -144,7 +129,7 @@ class Barrier:
             self.open.add(again)
             step.after = [*step.after, (_backoff(policy, task.attempt), policy.jitter, Due(again))]
             return
-        self.failed.append((task, error))
+        self.failed = [*self.failed, (task, error)]
         if not isinstance(error, ParentCommand):
             self.keep(task, [(ERROR, error)])
         self._stop(step)

@@ -1,6 +1,7 @@
 """The body of a task: read the input, call the node, turn its output into writes, end in exactly one event.
 
-1. A body is a flow that yields ``(runnable, argument)``; `run_body` calls it, `arun_body` awaits it.
+1. `run_body` calls the node, `arun_body` awaits it; routing, which may call user code too, is a flow that yields
+   ``(runnable, argument)`` to either.
 2. Asked beats everything: a node that asked is paused, whatever it returned or raised after that.
 3. A user's exception is passed on as it is, with a note that says where it happened and without our frames.
 4. KeyboardInterrupt, SystemExit and a real cancellation are not a node's failure: they pass through.
@@ -23,43 +24,41 @@ from pregel.runnable import Runnable, acall_anywhere
 Ask = tuple[Runnable, Any]
 
 
-def body(task: Task, running: Running) -> Generator[Ask, Any, TaskEvent]:
-    """The writes of a task, as an event."""
-    if task.phase == "enter":
-        return Entered(task, task.read())
-    node = task.node
-    output = task.output
-    if task.phase == "run":
-        value = task.read()
-        output = value
-        if node.bound is not None:
-            output = yield node.bound, value
-            while isinstance(output, Runnable):
-                output = yield output, value
-    writes = running.writes
-    for writer in node.writers:
+def routes(task: Task, output: Any, running: Running) -> Generator[Ask, Any, None]:
+    """Write a node's output where some of its writers call user code, by yielding what they call."""
+    for writer in task.node.writers:
         if writer.asks:
-            writes.extend((yield from writer.route(output, running)))
+            running.writes.extend((yield from writer.route(output, running)))
         else:
-            writer.write(output, writes)
-    return Done(task, writes)
+            writer.write(output, running.writes)
+
+
+def write_plainly(task: Task, output: Any, running: Running) -> None:
+    """Write a node's output where no writer calls user code."""
+    for writer in task.node.writers:
+        writer.write(output, running.writes)
 
 
 def run_body(task: Task) -> TaskEvent:
-    """Run a task to its event, calling what it asks for. Sets the ambient task: give it a context of its own."""
+    """Run a task to its event. Sets the ambient task: give it a context of its own."""
     running = Running(task)
     current_task.set(running)
-    flow = body(task, running)
+    node = task.node
     try:
-        runnable, value = next(flow)
-        while True:
-            try:
-                value = runnable.call(value, running)
-            except StopIteration as error:  # a node's own: it must not look like the end of the flow
-                return _ended(running, None, error)
-            runnable, value = flow.send(value)
-    except StopIteration as stop:
-        return _ended(running, stop.value, None)
+        if task.phase == "enter":
+            return Entered(task, task.read())
+        output = task.output
+        if task.phase == "run":
+            value = output = task.read()
+            if node.bound is not None:
+                output = node.bound.call(value, running)
+                while isinstance(output, Runnable):
+                    output = output.call(value, running)
+        if node.asks:
+            _call_all(routes(task, output, running), running)
+        else:
+            write_plainly(task, output, running)
+        return _ended(running, Done(task, running.writes), None)
     except (GraphInterrupt, ParentCommand, Exception) as error:
         return _ended(running, None, error)
     except BaseExceptionGroup as error:
@@ -70,21 +69,40 @@ def run_body(task: Task) -> TaskEvent:
         running.closed = True
 
 
-async def arun_body(task: Task) -> TaskEvent:
-    """Run a task to its event, awaiting what it asks for."""
-    running = Running(task)
-    token = current_task.set(running)
-    flow = body(task, running)
+def _call_all(flow: Generator[Ask, Any, None], running: Running) -> None:
+    """Answer a flow's requests by calling; StopIteration of user code is told apart from the flow's own end."""
     try:
         runnable, value = next(flow)
         while True:
             try:
-                value = await acall_anywhere(runnable, value, running)
+                answer = runnable.call(value, running)
             except StopIteration as error:
-                return _ended(running, None, error)
-            runnable, value = flow.send(value)
-    except StopIteration as stop:
-        return _ended(running, stop.value, None)
+                raise _Stopped(error) from None
+            runnable, value = flow.send(answer)
+    except StopIteration:
+        return
+
+
+async def arun_body(task: Task) -> TaskEvent:
+    """Run a task to its event, awaiting what it calls."""
+    running = Running(task)
+    token = current_task.set(running)
+    node = task.node
+    try:
+        if task.phase == "enter":
+            return Entered(task, task.read())
+        output = task.output
+        if task.phase == "run":
+            value = output = task.read()
+            if node.bound is not None:
+                output = await acall_anywhere(node.bound, value, running)
+                while isinstance(output, Runnable):
+                    output = await acall_anywhere(output, value, running)
+        if node.asks:
+            await _await_all(routes(task, output, running), running)
+        else:
+            write_plainly(task, output, running)
+        return _ended(running, Done(task, running.writes), None)
     except asyncio.CancelledError as error:
         own = asyncio.current_task()
         if own is not None and own.cancelling():
@@ -102,10 +120,30 @@ async def arun_body(task: Task) -> TaskEvent:
         current_task.reset(token)
 
 
+async def _await_all(flow: Generator[Ask, Any, None], running: Running) -> None:
+    """Answer a flow's requests by awaiting."""
+    try:
+        runnable, value = next(flow)
+        while True:
+            try:
+                answer = await acall_anywhere(runnable, value, running)
+            except StopIteration as error:
+                raise _Stopped(error) from None
+            runnable, value = flow.send(answer)
+    except StopIteration:
+        return
+
+
+class _Stopped(Exception):
+    """Carries a StopIteration of user code past the end of a flow."""
+
+
 def _ended(running: Running, event: TaskEvent | None, error: BaseException | None) -> TaskEvent:
     """The one event of an attempt; asked beats failed beats done."""
     if event is not None and not running.asked:
         return event
+    if isinstance(error, _Stopped):
+        error = error.args[0]
     task = running.task
     asked = running.asked or _asked_in(error)
     if asked:

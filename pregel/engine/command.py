@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pregel.engine.plan import END, TASKS
-from pregel.errors import InvalidUpdateError, UnknownTargetError
+from pregel.errors import InvalidUpdateError, RouteTypeError, UnknownTargetError
 from pregel.types import Command, Send
 
 if TYPE_CHECKING:
@@ -48,13 +48,13 @@ def _pairs(update: Any) -> list[tuple[str, Any]]:
 
 def _routes(frame: Frame, goto: Any) -> list[tuple[str, Any]]:
     writes: list[tuple[str, Any]] = []
-    items: Iterable[Any] = goto if isinstance(goto, list | tuple) else (goto,)
+    items: Iterable[Any] = goto or () if isinstance(goto, list | tuple | None) else (goto,)
     for target in items:
         if target == END:
             continue
         name = target.node if isinstance(target, Send) else target
         if not isinstance(name, str):
-            raise InvalidUpdateError(
+            raise RouteTypeError(
                 f"In Command.goto, expected a node name or a Send, got {type(target).__name__}: {target!r}."
             )
         if name not in frame.plan.nodes:

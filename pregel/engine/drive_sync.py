@@ -65,7 +65,8 @@ class BlockingDriver:
                 except StopIteration as stop:
                     self.result, self.ended = stop.value, True
                     break
-                self.news = reply = self.perform(step)
+                self.news = reply = []
+                self.perform(step, reply)
                 while self.out:
                     yield self.out.popleft()
                 while step.wait and not reply:
@@ -86,9 +87,8 @@ class BlockingDriver:
 
     # -- performing --------------------------------------------------------------------------------------------------
 
-    def perform(self, step: Step) -> list[Event]:
-        """Do what a Step asks for; the events that are there at once."""
-        events: list[Event] = []
+    def perform(self, step: Step, events: list[Event]) -> None:
+        """Do what a Step asks for; events that are there at once go into the list."""
         if self.journal is not None and (step.load or step.stores):
             self.sound = False
             if step.load:
@@ -104,7 +104,6 @@ class BlockingDriver:
             heappush(self.timers, (time.monotonic() + wait, id(event), event))
         if step.start:
             self._start(step.start, events)
-        return events
 
     def _start(self, tasks: list[Task], events: list[Event]) -> None:
         if len(tasks) == 1 and not self.jobs and not self.timers and not self.live:
@@ -170,7 +169,8 @@ class BlockingDriver:
             try:
                 while True:
                     step = self.flow.send(events)
-                    events = self.perform(step)
+                    events = []
+                    self.perform(step, events)
                     while step.wait and not events:
                         events = [item for item in self.wait() if isinstance(item, Event)]
             except StopIteration as stop:

@@ -29,18 +29,17 @@ class Step:
     The parts that a superstep rarely has start as an empty tuple; assign a list to them.
     """
 
-    __slots__ = ("after", "cancel", "claim", "emit", "load", "release", "saves", "settle", "start", "wait", "writes")
+    claim = False
+    release: Release | None = None
+    settle: Sequence[tuple[Any, Any]] = ()
+    cancel: Sequence[tuple[Task, bool]] = ()
+    after: Sequence[tuple[float, bool, Event]] = ()  # seconds, jitter, event
 
     def __init__(self, *, load: Sequence[Load | Page] = (), wait: bool = True) -> None:
         self.load = load
-        self.claim = False
         self.writes: list[TaskWrites] = []
         self.saves: list[Save] = []
-        self.release: Release | None = None
-        self.settle: Sequence[tuple[Any, Any]] = ()
         self.emit: list[Chunk] = []
-        self.cancel: Sequence[tuple[Task, bool]] = ()
-        self.after: Sequence[tuple[float, bool, Event]] = ()  # seconds, jitter, event
         self.start: list[Task] = []
         self.wait = wait
 

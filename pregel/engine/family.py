@@ -197,9 +197,13 @@ class Family:
         waiting = next((pair for pair in member.line if pair[0] is task), None)
         if waiting is not None:
             member.line.remove(waiting)
-            self._tell(member, Gone(task))
-            return True
-        return False
+        elif task in self.leaving:  # its child ended just now: the start that is queued would come after the cancel
+            self.leaving.remove(task)
+        else:
+            return False
+        del self.owners[task]
+        self._tell(member, Gone(task))
+        return True
 
     def _route(self, answered: Sequence[Member], events: Sequence[Event]) -> None:
         """Hand each event to the member it is about; members that asked for no event are answered too."""

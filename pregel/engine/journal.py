@@ -196,9 +196,9 @@ class BlockingJournal(Journal):
             return
         self.flush()
         if self.durability == "async" and append.claim is None and append.release is None and self.failure is None:
-            self.flight = _background().submit(self._send, append)
+            self.flight = self.launch(append)
             return
-        self._send(append)
+        self.send(append)
         if self.failure is not None:
             raise self.failure
 
@@ -208,7 +208,12 @@ class BlockingJournal(Journal):
         if flight is not None:
             flight.result()
 
-    def _send(self, append: Append) -> None:
+    def launch(self, append: Append) -> Future[None]:
+        """Send an append in the background."""
+        return _background().submit(self.send, append)
+
+    def send(self, append: Append) -> None:
+        """Send an append and take in the answer."""
         append.epoch = self.epoch
         self.settle(append, self.saver.append(append))
 

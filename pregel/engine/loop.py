@@ -55,13 +55,13 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         ready = _reuse(frame, tasks, opening, step)
         if ready and frame.before and _breaks(frame, frame.before, tasks):
             return (yield from _stop_at_breakpoint(frame, step))
-        barrier = Barrier(frame, tasks)
+        barrier = Barrier(frame, ready)
         if len(ready) < len(tasks):
             barrier.finished.extend(task for task in tasks if task.writes_stored)
         if not ready or (ready[0].node.pure and all(task.node.pure for task in ready)):
             barrier.run_pure(ready, step)
         else:
-            barrier.begin(step, ready)
+            step.start += ready
             while barrier.open:
                 events = yield step
                 step = Step()
@@ -134,10 +134,10 @@ def final_values(frame: Frame) -> Any:
     return frame.last_values if frame.graph.outputs_expire else state_values(frame, frame.output_keys)
 
 
-def _reuse(frame: Frame, tasks: Sequence[Task], opening: Opening, step: Step) -> list[Task]:
+def _reuse(frame: Frame, tasks: list[Task], opening: Opening, step: Step) -> list[Task]:
     """Give tasks their stored results and answers; the ones that must run."""
     if not opening.pending and not opening.answers and not frame.answers:
-        return list(tasks)
+        return tasks
     ready: list[Task] = []
     for task in tasks:
         stored = opening.pending.get(task.id)

@@ -87,6 +87,7 @@ class PregelNode:
     """
 
     __slots__ = (
+        "asks",
         "bound",
         "cache_policy",
         "channels",
@@ -137,7 +138,8 @@ class PregelNode:
         self.subgraphs = list(subgraphs)
         self.is_error_handler = is_error_handler
         self.subgraph: Any = bound if getattr(bound, "is_graph", False) else None
-        self.pure = bound is None and mapper is None and not any(writer.asks for writer in self.writers)
+        self.asks = any(writer.asks for writer in self.writers)
+        self.pure = bound is None and mapper is None and not self.asks
 
     def __repr__(self) -> str:
         return f"PregelNode(channels={self.channels!r}, triggers={self.triggers!r}, bound={self.bound!r})"

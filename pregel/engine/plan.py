@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pregel.channels import BaseChannel, UntrackedValue
 from pregel.engine.node import PregelNode
 from pregel.engine.task import PULL, PUSH, Task
-from pregel.errors import InvalidUpdateError, UnknownTargetError
+from pregel.errors import InvalidUpdateError, NotBuiltError, UnknownTargetError
 from pregel.types import RetryPolicy, Send
 
 if TYPE_CHECKING:
@@ -110,6 +110,8 @@ def _sent(graph: Plan, frame: Frame, index: int, send: Any) -> Task:
         raise UnknownTargetError(
             f"Send to unknown node {send.node!r}.", fix=f"Known nodes: {', '.join(sorted(graph.nodes))}."
         )
-    task = Task(frame, send.node, node, (PUSH, index, False), PUSH_TRIGGERS, send.arg)
-    task.timeout = send.timeout or node.timeout
+    if send.timeout is not None:
+        raise NotBuiltError("Send(timeout=) is not built yet.", fix="Leave it out.", node=send.node)
+    task = Task(frame, send.node, node, (PUSH, index, False), PUSH_TRIGGERS)
+    task.arg = send.arg
     return task

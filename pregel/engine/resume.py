@@ -24,8 +24,8 @@ from pregel.errors import (
     AmbiguousResumeError,
     CheckpointNotFoundError,
     EmptyInputError,
+    InvalidUpdateError,
     NoCheckpointerError,
-    ParentCommand,
     PregelError,
     UnknownInterruptError,
 )
@@ -68,7 +68,11 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
 def _open(frame: Frame, entry: Entry, saved: Saved | None, head: str) -> Opening:
     state, command = frame.state, entry.input if isinstance(entry.input, Command) else None
     if command is not None and command.graph is not None:
-        raise ParentCommand(command)
+        raise InvalidUpdateError(
+            f"A Command for graph {command.graph!r} was given as input, and there is no parent graph.",
+            fix="Leave out graph=; an input is for the graph that is called.",
+            thread=frame.run.thread,
+        )
     if entry.checkpoint and saved is None:
         raise CheckpointNotFoundError(
             f"Checkpoint {entry.checkpoint!r} does not exist in thread {frame.run.thread!r}.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pregel.config import RunnableConfig
@@ -16,15 +16,14 @@ from pregel.types import Interrupt
 class Running:
     """One attempt of a task, as `config.current_task` holds it."""
 
-    __slots__ = ("_counts", "_made", "asked", "closed", "task", "writes")
+    asked: tuple[Interrupt, ...] = ()
+    closed = False
+    _counts: dict[str, int] | None = None  # what this attempt has asked for, by kind
+    _made: dict[str, Any] | None = None  # config and runtime, made when first asked for
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.asked: tuple[Interrupt, ...] = ()
         self.writes: list[tuple[str, Any]] = []
-        self.closed = False
-        self._counts: dict[str, int] | None = None  # what this attempt has asked for, by kind
-        self._made: dict[str, Any] | None = None  # config and runtime, made when first asked for
 
     def count(self, kind: str) -> int:
         """How many of a kind this attempt has asked for before."""

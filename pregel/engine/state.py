@@ -92,6 +92,7 @@ class State:
         "step",
         "stop",
         "updated",
+        "viewed",
         "views",
     )
 
@@ -108,6 +109,7 @@ class State:
         self.lineage = ROOT_LINEAGE
         self.live: set[str] = set()  # available channels that an empty update may change
         self.views: dict[tuple[str, ...], View] = {}
+        self.viewed: dict[str, list[View]] = {}  # channel -> the views that show it
 
     def restore(self, values: Mapping[str, Any], counters: Mapping[str, int]) -> None:
         """Fill the channels from stored values."""
@@ -125,6 +127,8 @@ class State:
         view = self.views.get(keys)
         if view is None:
             view = self.views[keys] = View(keys, self.channels)
+            for key in view.keys:
+                self.viewed.setdefault(key, []).append(view)
         return view
 
     def read(self, keys: tuple[str, ...]) -> dict[str, Any]:

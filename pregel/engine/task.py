@@ -20,48 +20,26 @@ Path = tuple[Any, ...]
 class Task:
     """One run of a node. A second attempt is another object with the same id."""
 
-    __slots__ = (
-        "_id",
-        "answers",
-        "arg",
-        "attempt",
-        "checkpoint",
-        "child",
-        "frame",
-        "fresh",
-        "name",
-        "node",
-        "output",
-        "path",
-        "phase",
-        "step",
-        "timeout",
-        "triggers",
-        "writes",
-        "writes_stored",
-    )
+    # what most tasks have; kept on the class so that making a task stores little
+    arg: Any = None
+    attempt = 1
+    answers: Mapping[str, Any] = {}
+    phase = "run"  # enter and leave: the two ends of a subgraph task
+    output: Any = None
+    child: Frame | None = None
+    writes: list[tuple[str, Any]] = []
+    writes_stored = False  # they come from the journal, the task does not run
+    _id = ""
 
-    def __init__(
-        self, frame: Frame, name: str, node: PregelNode, path: Path, triggers: Sequence[str], arg: Any = None
-    ) -> None:
+    def __init__(self, frame: Frame, name: str, node: PregelNode, path: Path, triggers: Sequence[str]) -> None:
         self.frame = frame
         self.name = name
         self.node = node
         self.path = path
         self.triggers = triggers
-        self.arg = arg
         self.step = frame.state.step
         self.checkpoint = frame.state.checkpoint
-        self.attempt = 1
-        self.answers: Mapping[str, Any] = {}
         self.fresh = frame.tasks_fresh
-        self.phase = "run"  # enter and leave: the two ends of a subgraph task
-        self.output: Any = None
-        self.child: Frame | None = None
-        self.timeout: TimeoutPolicy | None = node.timeout
-        self.writes: list[tuple[str, Any]] = []
-        self.writes_stored = False  # they come from the journal, the task does not run
-        self._id = ""
 
     @property
     def id(self) -> str:
@@ -85,8 +63,8 @@ class Task:
 
     def again(self) -> Task:
         """The next attempt."""
-        task = Task(self.frame, self.name, self.node, self.path, self.triggers, self.arg)
-        task._id, task.attempt, task.answers, task.timeout = self._id, self.attempt + 1, self.answers, self.timeout
+        task = Task(self.frame, self.name, self.node, self.path, self.triggers)
+        task._id, task.arg, task.attempt, task.answers = self._id, self.arg, self.attempt + 1, self.answers
         task.step, task.checkpoint, task.fresh = self.step, self.checkpoint, False
         return task
 
