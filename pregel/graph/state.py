@@ -31,6 +31,8 @@ from pregel.types import All, Checkpointer, RetryPolicy, TimeoutPolicy, TracePol
 from pregel.typing import ContextT, InputT, OutputT, StateT
 from pregel.warnings import warn_caller
 
+__all__ = ["AnyStateGraph", "CompiledStateGraph", "StateGraph"]
+
 log = logging.getLogger(__name__)
 
 Retry = RetryPolicy | Sequence[RetryPolicy] | None
@@ -288,7 +290,9 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         managed = managed_keys(keys)
         if managed and not allow_managed:
             names = ", ".join(managed)
-            raise DefinitionError(f"Invalid managed channels detected in {_title(schema)}: {names}.")
+            raise DefinitionError(
+                f"Invalid managed channels detected in {getattr(schema, '__name__', schema)}: {names}."
+            )
         added = merge_keys({**self.channels, **self.managed}, keys)
         self.schemas[schema] = keys
         for key, value in added.items():
@@ -334,10 +338,6 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
 
 def _looks_like_a_schema(schema: Any) -> bool:
     return isinstance(schema, type) or hasattr(schema, "__origin__")
-
-
-def _title(schema: Any) -> str:
-    return getattr(schema, "__name__", repr(schema))
 
 
 def _keys_of(keys: Mapping[str, Channel | ManagedValueSpec]) -> Literal["__root__"] | list[str]:
