@@ -23,7 +23,8 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from pregel.channels import DeltaSnapshot
-from pregel.types import Command, Interrupt, Overwrite, PregelTask, Send, StateSnapshot, StateUpdate, TimeoutPolicy
+from pregel.question import Interrupt
+from pregel.types import Command, Overwrite, PregelTask, Send, StateSnapshot, StateUpdate, TimeoutPolicy
 
 
 class Refused(TypeError):

@@ -1,0 +1,315 @@
+"""What is particular to a file that several connections and processes share."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pregel.checkpoint.flows import Sql
+from pregel.checkpoint.records import Load, Page
+from pregel.checkpoint.sqlite import SqliteSaver
+from pregel.errors import InvalidInputError, StoreError, StoreMoved
+from pregel.flow import Flow
+from tests.behaviour.journals import Run, everything, newest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "threads.db"
+
+
+@pytest.fixture
+def saver(path: Path) -> Iterator[SqliteSaver]:
+    with SqliteSaver.from_conn_string(path, synchronous="NORMAL", timeout=0.05) as made:
+        yield made
+
+
+def raw(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, isolation_level=None)
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def test_all_tables_are_ours_by_name_and_made_on_first_use(saver: SqliteSaver, path: Path) -> None:
+    saver.load("nobody", [Load()])
+
+    names = [name for (name,) in raw(path).execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    assert names
+    assert all(name.startswith("pregel_") for name in names)
+
+
+def test_setup_twice_applies_each_migration_once(saver: SqliteSaver, path: Path) -> None:
+    saver.setup()
+    saver.setup()
+    with SqliteSaver.from_conn_string(path) as again:
+        again.setup()
+
+    assert [(1,)] == raw(path).execute("SELECT v FROM pregel_migrations").fetchall()
+
+
+def test_a_format_of_the_future_is_refused(saver: SqliteSaver, path: Path) -> None:
+    saver.setup()
+    raw(path).execute("INSERT INTO pregel_migrations VALUES (99, 0)")
+
+    with SqliteSaver.from_conn_string(path) as later, pytest.raises(StoreError, match="has format 99"):
+        later.setup()
+
+
+def test_no_row_of_a_deleted_thread_is_left_in_any_table(saver: SqliteSaver, path: Path) -> None:
+    run = Run(saver, "secret-thread")
+    run.save({"a": "x" * 200})
+    run.write([("a", 1)])
+
+    saver.delete_thread("secret-thread")
+
+    db = raw(path)
+    tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    with_tno = [t for t in tables if any(c[1] == "tno" for c in db.execute(f"PRAGMA table_info({t})"))]
+    assert 5 == len(with_tno)
+    assert {0} == {db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in with_tno}
+    assert "secret-thread" not in "\n".join(db.iterdump())
+
+
+def test_reads_and_appends_use_indexes_only(saver: SqliteSaver) -> None:
+    from pregel.checkpoint.sqlite import STATEMENTS
+
+    saver.setup()
+    whole = {"threads", "page_all"}  # these are about everything
+    with saver.database.reading() as connection:
+        for name, text in STATEMENTS.items():
+            holes = max((int(n) for n in re.findall(r"\?(\d+)", text)), default=text.count("?"))
+            plan = "; ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", [None] * holes))
+            if name not in whole:
+                assert "SCAN" not in plan.replace("SCAN w VIRTUAL TABLE", ""), (name, plan)
+                assert "TEMP B-TREE" not in plan or name == "page_thread", (name, plan)
+
+
+# -- durability settings -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("synchronous", "level"), [("FULL", 2), ("NORMAL", 1)])
+def test_the_write_ahead_log_and_synchronous_are_as_asked(path: Path, synchronous: str, level: int) -> None:
+    saver = SqliteSaver.from_conn_string(path, synchronous=synchronous)  # type: ignore[arg-type]
+    with saver as opened, opened.database.writing() as connection:
+        settings = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
+
+    assert ["wal", level] == settings
+
+
+def test_another_synchronous_is_refused(path: Path) -> None:
+    with pytest.raises(InvalidInputError), SqliteSaver.from_conn_string(path, synchronous="OFF"):  # type: ignore[arg-type]
+        pass
+
+
+# -- a connection of the user ------------------------------------------------------------------------------------------
+
+
+def test_a_connection_of_the_user_can_be_used(path: Path) -> None:
+    connection = sqlite3.connect(path, check_same_thread=False)
+    saver = SqliteSaver(connection)
+
+    Run(saver).save({"a": 1})
+
+    saved = newest(saver)
+    assert saved is not None
+    assert {"a": 1} == saved.values
+    saver.database.close()
+    assert (1,) == connection.execute("SELECT count(*) FROM pregel_checkpoints").fetchone()
+
+
+def test_a_connection_inside_a_transaction_is_refused(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE t (a)")
+    connection.execute("INSERT INTO t VALUES (1)")
+
+    with pytest.raises(InvalidInputError, match="inside a transaction"):
+        SqliteSaver(connection)
+
+
+def test_a_database_in_memory_is_shared_by_readers_and_writers() -> None:
+    saver = SqliteSaver(sqlite3.connect(":memory:", check_same_thread=False))
+
+    Run(saver).save({"a": 1})
+
+    assert 1 == len(everything(saver))
+
+
+# -- trouble -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_append_that_fails_half_way_leaves_nothing_open(saver: SqliteSaver) -> None:
+    run = Run(saver)
+    run.save({"a": 1})
+    append = run.blank()
+    run.add_save(append, {"a": 2})
+    append.writes.append((0,))  # type: ignore[arg-type]
+    before = everything(saver)
+
+    with pytest.raises(StoreError, match="SQLite"):
+        saver.append(append)
+
+    assert before == everything(saver)
+    assert run.send(run.blank()).landed
+
+
+def test_a_flow_that_is_interrupted_is_rolled_back(saver: SqliteSaver) -> None:
+    def flow() -> Flow[None]:
+        yield Sql("make_thread", ("t", b"digest", 0.0))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        saver.write(flow())
+
+    assert [] == saver.threads()
+
+
+def test_a_file_that_was_moved_takes_no_more_appends(saver: SqliteSaver, path: Path) -> None:
+    run = Run(saver)
+    run.save({"a": 1})
+    path.rename(path.with_suffix(".old"))
+
+    with pytest.raises(StoreMoved):
+        run.save({"a": 2})
+
+
+def test_a_file_that_was_replaced_takes_no_more_appends(saver: SqliteSaver, path: Path) -> None:
+    run = Run(saver)
+    run.save({"a": 1})
+    path.unlink()
+    raw(path).execute("CREATE TABLE other (a)")
+
+    with pytest.raises(StoreMoved):
+        run.save({"a": 2})
+
+
+def test_a_foreign_writer_that_does_not_end_is_a_named_error(saver: SqliteSaver, path: Path) -> None:
+    run = Run(saver)
+    run.save({"a": 1})
+    other = raw(path)
+    other.execute("BEGIN IMMEDIATE")
+
+    with pytest.raises(StoreError, match="locked"):
+        run.save({"a": 2})
+
+    other.execute("ROLLBACK")
+    assert run.send(run.blank()).landed
+
+
+def test_a_writer_of_ours_that_does_not_end_is_a_named_error(saver: SqliteSaver, path: Path) -> None:
+    run = Run(saver)
+    run.save({"a": 1})
+    with open(f"{path}-queue", "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(StoreError, match=r"has been writing to .* for 0\.05 s"):
+            run.save({"a": 2})
+        fcntl.flock(held, fcntl.LOCK_UN)
+
+    assert run.send(run.blank()).landed
+
+
+def test_a_writer_waits_for_its_turn(path: Path) -> None:
+    with SqliteSaver.from_conn_string(path, synchronous="NORMAL") as saver:
+        run = Run(saver)
+        run.save({"a": 1})
+        with open(f"{path}-queue", "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            landed: list[bool] = []
+            waiting = threading.Thread(target=lambda: landed.append(run.send(run.blank()).landed))
+            waiting.start()
+            fcntl.flock(held, fcntl.LOCK_UN)
+            waiting.join()
+
+    assert [True] == landed
+
+
+def test_a_page_read_leaves_no_cursor_that_holds_the_log(saver: SqliteSaver, path: Path) -> None:
+    run = Run(saver)
+    run.save({"a": 1})
+    saver.page("t", Page())
+    next(iter(saver.list({"configurable": {"thread_id": "t"}})))
+
+    busy, *_ = raw(path).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    assert 0 == busy
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+
+def test_after_a_fork_neither_process_harms_the_other(saver: SqliteSaver, path: Path) -> None:
+    Run(saver).release()
+    before = newest(saver)
+
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            run = Run(saver, "child")
+            run.save({"a": "child"})
+            status = 0
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    Run(saver, "parent").save({"a": "parent"})
+    saver.database.close()
+
+    assert (None, 0) == (before, status)
+    assert [("child",), ("parent",), ("t",)] == raw(path).execute(
+        "SELECT thread FROM pregel_threads ORDER BY thread"
+    ).fetchall()
+    assert 2 == len(everything(saver))
+
+
+WORKER = """
+import sys
+from pregel.checkpoint.sqlite import SqliteSaver
+from pregel.flow import Flow
+from tests.behaviour.journals import Run
+
+with SqliteSaver.from_conn_string(sys.argv[1], synchronous="NORMAL") as saver:
+    run = Run(saver, sys.argv[2])
+    for i in range(int(sys.argv[3])):
+        run.save({"a": i})
+    run.release()
+"""
+
+
+def test_processes_write_one_file_at_once(saver: SqliteSaver, path: Path) -> None:
+    workers = [subprocess.Popen([sys.executable, "-c", WORKER, path, f"thread-{n}", "60"], cwd=ROOT) for n in range(4)]
+
+    assert [0] * 4 == [worker.wait() for worker in workers]
+    rows = {row.thread: (row.seq, row.status) for row in saver.threads()}
+    assert {f"thread-{n}": (61, "idle") for n in range(4)} == rows
+    for n in range(4):
+        assert list(range(60))[::-1] == [saved.values["a"] for _, saved in saver.page(f"thread-{n}", Page())]
+
+
+def test_a_thread_of_a_dead_process_is_taken_at_once(saver: SqliteSaver, path: Path) -> None:
+    from pregel.checkpoint.lease import is_dead
+
+    code = WORKER.replace("run.release()", "import os; os._exit(0)")
+    subprocess.run([sys.executable, "-c", code, path, "t", "3"], cwd=ROOT, check=True)
+
+    heir = Run(saver)
+    row = heir.opened.thread
+    assert row.owner is not None
+    assert row.run is not None
+    assert not row.lapsed
+    assert is_dead(row.owner, row.run)
+    assert heir.claim(dead=True).landed
+    heir.save({"a": "heir"})
+    saved = newest(saver)
+    assert saved is not None
+    assert (2, {"a": "heir"}) == (saved.step, saved.values)
