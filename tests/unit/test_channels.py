@@ -756,3 +756,12 @@ def test_a_topic_says_its_types() -> None:
 
 def test_a_topic_reads_what_the_reference_once_stored() -> None:
     assert Topic[int](int).from_checkpoint(({1, 2}, [1, 2])).get() == [1, 2]  # type: ignore[arg-type]
+
+
+def test_a_topic_gives_each_reader_a_list_of_its_own() -> None:
+    topic = Topic[int](int)
+    topic.update([1])
+
+    topic.get().append(2)
+
+    assert topic.get() == [1]
