@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pregel.config import RunnableConfig, running_task
-from pregel.errors import InvalidInputError
+from pregel.errors import InvalidInputError, PregelError
 from pregel.question import Interrupt as Interrupt
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class GraphOutput:
 
 
 def default_retry_on(error: Exception) -> bool:
-    """Whether an error looks passing: connection trouble and unknown kinds yes, programming errors no."""
+    """Whether an error looks passing: connection trouble and unknown kinds yes, programming and usage errors no."""
     if isinstance(error, ConnectionError):
         return True
     status = getattr(getattr(error, "response", None), "status_code", None)
@@ -151,7 +151,8 @@ def default_retry_on(error: Exception) -> bool:
         | ReferenceError
         | StopIteration
         | StopAsyncIteration
-        | OSError,
+        | OSError
+        | PregelError,
     )
 
 

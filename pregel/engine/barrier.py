@@ -18,7 +18,7 @@ from pregel.engine.effects import Cancel, Done, Drain, Due, Event, Failed, Gone,
 from pregel.engine.frame import Frame
 from pregel.engine.show import task_update
 from pregel.engine.task import Task, path_text
-from pregel.errors import InternalError, ParentCommand, PregelError
+from pregel.errors import InternalError, ParentCommand
 from pregel.types import Interrupt, RetryPolicy
 
 
@@ -45,7 +45,7 @@ class Barrier:
                 value = task.read()
                 for writer in task.node.writers:
                     writer.write(value, writes)
-            except PregelError as error:
+            except Exception as error:
                 self._failed(Failed(task, error), step)
             else:
                 self._done(Done(task, writes), step)

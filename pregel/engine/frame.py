@@ -118,7 +118,7 @@ class Frame:
         home: str = "",
         answers: Mapping[str, Any] | None = None,
     ) -> None:
-        self.run = run
+        self.run: Run = run
         self.home = home  # stands in for a checkpoint id where nothing is stored: the task that runs this graph
         self.answers = answers or {}  # interrupt id -> answer, for a graph that stores none itself
         self.journal = None if graph.checkpointer is False and not is_root else run.journal

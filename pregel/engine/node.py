@@ -97,6 +97,7 @@ class PregelNode:
         "mapper",
         "metadata",
         "pure",
+        "pure_input",
         "retry_policy",
         "subgraph",
         "subgraphs",
@@ -138,6 +139,7 @@ class PregelNode:
         self.subgraphs = list(subgraphs)
         self.is_error_handler = is_error_handler
         self.subgraph: Any = bound if getattr(bound, "is_graph", False) else None
+        self.pure_input = mapper is None or getattr(mapper, "plain", False)  # reading calls no user code
         self.asks = any(writer.asks for writer in self.writers)
         self.pure = bound is None and mapper is None and not self.asks
 

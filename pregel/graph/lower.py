@@ -171,8 +171,16 @@ def _picker(subgraph: Pregel | None) -> Mapper | None:
     """What hands a subgraph the keys that it knows, and nothing else of its parent's."""
     start = subgraph.nodes.get(START) if subgraph is not None else None
     writer = start.writers[0] if start is not None and start.writers else None
-    return _pick({*writer.channels, *writer.managed}) if isinstance(writer, InputWriter) else None
+    return _Pick({*writer.channels, *writer.managed}) if isinstance(writer, InputWriter) else None
 
 
-def _pick(known: Collection[str]) -> Mapper:
-    return lambda values: {key: value for key, value in values.items() if key in known}
+class _Pick:
+    """Keeps the keys that are known; `plain` tells the engine that no user code is called."""
+
+    plain = True
+
+    def __init__(self, known: Collection[str]) -> None:
+        self.known = frozenset(known)
+
+    def __call__(self, values: Any) -> Any:
+        return {key: value for key, value in values.items() if key in self.known}
