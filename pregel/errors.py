@@ -20,6 +20,7 @@
     │   ├── UnknownTargetError (InvalidUpdateError)
     │   ├── InvalidRouteError (InvalidUpdateError, ValueError)
     │   ├── PathMapError (InvalidRouteError, KeyError)
+    │   ├── RouteTypeError (InvalidUpdateError, TypeError)
     │   ├── NoCheckpointerError (ValueError, RuntimeError)
     │   ├── MissingThreadError (KeyError)
     │   ├── UnknownInterruptError
@@ -199,6 +200,12 @@ class PathMapError(InvalidRouteError, KeyError):
 
     code = "PATH_MAP"
     __str__ = PregelError.__str__
+
+
+class RouteTypeError(InvalidUpdateError, TypeError):
+    """A Command goes to something that is neither a node name nor a Send."""
+
+    code = "ROUTE_TYPE"
 
 
 class NoCheckpointerError(UsageError, ValueError, RuntimeError):
