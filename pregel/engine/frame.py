@@ -63,8 +63,8 @@ class Run:
         self.journal = journal
         self.modes = modes
         self.subgraphs = subgraphs
-        self.context = context
-        self.store = store
+        self.context: Any = context
+        self.store: Any = store
         self.control = control
         self.metadata = dict(metadata or {})
         self.before, self.after = before, after  # static breakpoints of the call; None: the graph's own
