@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -66,12 +66,13 @@ class Member:
 class Family:
     """The live members of one run and the news that wait for them."""
 
-    __slots__ = ("leaving", "levels", "owners", "root")
+    __slots__ = ("leaving", "levels", "owners", "root", "stopped")
 
     def __init__(self, root: Member) -> None:
         self.root = root
         self.owners: dict[Task, Member] = {}
         self.levels: dict[int, dict[Member, list[Event] | None]] = {0: {root: None}}  # depth -> news by member
+        self.stopped: set[Task] = set()  # tasks that the driver was told to cancel, and has not ended yet
         self.leaving: list[Task] = []  # subgraph tasks whose child is done and whose output is to be written
 
     def run(self) -> Flow[Result]:
@@ -127,7 +128,7 @@ class Family:
             self.owners[task] = member
             if task.node.subgraph is None:
                 own.append(task)
-            elif task.node.mapper is None:
+            elif task.node.pure_input:
                 self._enter(member, task, task.read())
             else:
                 task.phase = "enter"
@@ -139,6 +140,14 @@ class Family:
         if step.cancel:
             step.cancel = [pair for pair in step.cancel if not self._cancel_child(member, pair[0])]
         batch.absorb(step)
+
+    def _entered(self, member: Member, event: Entered, cancelled: bool) -> None:
+        if cancelled or event.task in self.stopped:  # its input was being read when the cancel came
+            self.stopped.discard(event.task)
+            del self.owners[event.task]
+            self._tell(member, Gone(event.task))
+        else:
+            self._enter(member, event.task, event.value)
 
     def _enter(self, member: Member, task: Task, value: Any) -> None:
         if len(member.children) >= ROOM:
@@ -200,6 +209,7 @@ class Family:
         elif task in self.leaving:  # its child ended just now: the start that is queued would come after the cancel
             self.leaving.remove(task)
         else:
+            self.stopped.add(task)
             return False
         del self.owners[task]
         self._tell(member, Gone(task))
@@ -210,18 +220,29 @@ class Family:
         for member in answered:
             self._tell(member)
         loads = [member for member in answered if member.loads]
+        cancelled = any(isinstance(event, Cancel) for event in events)
         for event in events:
             if isinstance(event, TaskEvent):
                 ended = isinstance(event, ENDS)
                 owner = self.owners.pop(event.task, None) if ended else self.owners.get(event.task)
+                if ended:
+                    self.stopped.discard(event.task)
                 if owner is not None and isinstance(event, Entered):
-                    self._enter(owner, event.task, event.value)
+                    self._entered(owner, event, cancelled)
                 elif owner is not None:
                     self._tell(owner, event)
             elif isinstance(event, Loaded):
                 self._split(event, loads)
+            elif isinstance(event, Cancel):  # to all at once: told by its parent, a child would have gone on by then
+                for member in self._live(self.root):
+                    self._tell(member, event)
             else:
                 self._tell(self.root, event)
+
+    def _live(self, member: Member) -> Iterator[Member]:
+        yield member
+        for child in member.children.values():
+            yield from self._live(child)
 
     def _split(self, event: Loaded, loads: Sequence[Member]) -> None:
         """One round trip answered the loads of several members, in the order they asked."""
