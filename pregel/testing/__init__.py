@@ -1,0 +1,21 @@
+"""Tools for testing graphs: every order, every death, no threads and no clocks."""
+
+from pregel.testing.clock import FakeClock
+from pregel.testing.explore import ExploreFailure, Report, crash_matrix, explore
+from pregel.testing.scripted import Died, Fault, SaverFailed, Script, ScriptedDriver, ScriptedJournal
+from pregel.testing.trace import Trace
+
+__all__ = [
+    "Died",
+    "ExploreFailure",
+    "FakeClock",
+    "Fault",
+    "Report",
+    "SaverFailed",
+    "Script",
+    "ScriptedDriver",
+    "ScriptedJournal",
+    "Trace",
+    "crash_matrix",
+    "explore",
+]
