@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -146,22 +147,22 @@ def load_flow(decoder: Decoder, thread: str, loads: Sequence[Load]) -> Flow[Open
 
 
 def _load_one(decoder: Decoder, thread: ThreadRow, load: Load, heads: dict[str, str]) -> Flow[Saved | None]:
-    found = yield Sql("namespace", (thread.tno, load.ns))
-    if not found:
-        return None
-    ns = thread.namespaces[load.ns] = found[0][0]
+    where = thread.tno, load.ns
     newest = load.checkpoint is None and load.before is None
     if newest:
-        rows = yield Sql("newest", (thread.tno, ns))
+        rows = yield Sql("newest", where)
     elif load.checkpoint is not None:
-        rows = yield Sql("checkpoint", (thread.tno, ns, id_bytes(load.checkpoint)))
+        rows = yield Sql("checkpoint", (*where, id_bytes(load.checkpoint)))
     else:
-        rows = yield Sql("newest_before", (thread.tno, ns, id_bytes(load.before or "")))
-    ids = rows if newest else (yield Sql("newest_id", (thread.tno, ns)))
-    if ids:
-        heads[load.ns] = id_text(ids[0][1] if newest else ids[0][0])
+        rows = yield Sql("newest_before", (*where, id_bytes(load.before or "")))
+    head = [(rows[0][1],)] if newest and rows else [] if newest else (yield Sql("newest_id", where))
+    if head:
+        heads[load.ns] = id_text(head[0][0])
     if not rows:
+        for (number,) in (yield Sql("namespace", where)):
+            thread.namespaces[load.ns] = number
         return None
+    thread.namespaces[load.ns] = rows[0][0]
     saved = yield from saved_flow(decoder, thread.tno, load.ns, [CheckpointRow(*rows[0])])
     return saved[0]
 
@@ -298,11 +299,13 @@ def thread_row(row: Row) -> ThreadRow:
     )
 
 
+@lru_cache(64)
 def owner_text(owner: Owner) -> str:
     """An owner as one text."""
     return "|".join((owner.boot, str(owner.pidns), str(owner.pid), str(owner.ticks), owner.host))
 
 
+@lru_cache(64)
 def owner_of(text: str) -> Owner:
     """The owner that `owner_text` was given."""
     boot, pidns, pid, ticks, host = text.split("|", 4)

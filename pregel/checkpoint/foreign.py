@@ -18,7 +18,7 @@ from pregel.checkpoint.keys import Names, counter_of, id_bytes, thread_digest
 from pregel.checkpoint.lease import is_dead
 from pregel.checkpoint.ledger import metadata_blob
 from pregel.checkpoint.manifest import INLINE, Manifest, Piece, Read, pack
-from pregel.checkpoint.records import CONTROL, ThreadRow
+from pregel.checkpoint.records import CONTROL, CheckpointRow, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.errors import ThreadBusy, ThreadDeleted
 from pregel.flow import Flow
@@ -68,7 +68,7 @@ def put_flow(serde: SerializerProtocol, names: Names, put: Put, now: float) -> F
     if thread.run is not None and not thread.lapsed and not (thread.owner and is_dead(thread.owner, thread.run)):
         raise ThreadBusy(f"Thread {put.thread!r} is held by a run.", thread=put.thread)
     ns = yield from _namespace(thread, put.ns)
-    known = yield from _pieces_of(thread.tno, ns, put.parent)
+    known = yield from _pieces_of(thread.tno, put.ns, put.parent)
     at = thread.seq + 1
     channels, values = _channels(names, put, encoded, known, ns, at)
     seen = {
@@ -142,7 +142,7 @@ def _namespace(thread: ThreadRow, ns: str) -> Flow[int]:
     return thread.next_ns
 
 
-def _pieces_of(tno: int, ns: int, checkpoint: str | None) -> Flow[dict[int, Piece]]:
+def _pieces_of(tno: int, ns: str, checkpoint: str | None) -> Flow[dict[int, Piece]]:
     """What the parent (without one: the newest checkpoint) holds, whose values need not be stored again."""
     if checkpoint is None:
         rows = yield Sql("newest", (tno, ns))
@@ -150,11 +150,12 @@ def _pieces_of(tno: int, ns: int, checkpoint: str | None) -> Flow[dict[int, Piec
         rows = yield Sql("checkpoint", (tno, ns, id_bytes(checkpoint)))
     if not rows:
         return {}
+    row = CheckpointRow(*rows[0])
     below = None
-    if rows[0][3] is not None:
-        manifest = yield Sql("manifest", (tno, ns, rows[0][3]))
-        below = rows[0][3], manifest[0][0]
-    return Read(rows[0][1], rows[0][10], below).manifest.channels
+    if row.base is not None:
+        manifest = yield Sql("manifest", (tno, row.ns, row.base))
+        below = row.base, manifest[0][0]
+    return Read(row.id, row.manifest, below).manifest.channels
 
 
 def _channels(

@@ -4,11 +4,12 @@
 2. A verdict of death is given only about processes of this boot and this pid namespace. About all others the answer is
    "not known to be dead", and the lease's expiry decides.
 3. In one process runs are compared, never owners: a run token that is not in `live_runs` belongs to a dead run.
-4. After fork() the child is a new owner and no run lives in it.
+4. After fork() the child is a new owner, no run lives in it, and its appends have other marks than its parent's.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
@@ -20,6 +21,12 @@ live_runs: set[bytes] = set()
 GONE = frozenset("ZXx")  # states of /proc/<pid>/stat: zombie, dead
 
 _me: Owner | None = None
+_marks = itertools.count(int.from_bytes(os.urandom(8), "big"))
+
+
+def new_mark() -> bytes:
+    """Eight bytes for one append: never the same twice, also not in a forked child."""
+    return (next(_marks) & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "big")
 
 
 def this_owner() -> Owner:
@@ -76,8 +83,9 @@ def _has_other_threads(pid: int) -> bool:
 
 
 def _after_fork() -> None:
-    global _me
+    global _me, _marks
     _me = None
+    _marks = itertools.count(int.from_bytes(os.urandom(8), "big"))
     live_runs.clear()
 
 

@@ -269,21 +269,24 @@ class InMemorySaver(JournalSaver):
     def _branch(self, tno: int, ns: int) -> Branch:
         return self._numbers[tno].branches.get(ns) or Branch()
 
-    def _do_newest(self, tno: int, ns: int) -> list[Row]:
-        branch = self._branch(tno, ns)
+    def _named(self, tno: int, text: str) -> Branch:
+        return self._branch(tno, self._numbers[tno].namespaces.get(text, -1))
+
+    def _do_newest(self, tno: int, text: str) -> list[Row]:
+        branch = self._named(tno, text)
         return [branch.rows[branch.ids[-1]]] if branch.ids else []
 
-    def _do_newest_id(self, tno: int, ns: int) -> list[Row]:
-        branch = self._branch(tno, ns)
+    def _do_newest_id(self, tno: int, text: str) -> list[Row]:
+        branch = self._named(tno, text)
         return [(branch.ids[-1],)] if branch.ids else []
 
-    def _do_newest_before(self, tno: int, ns: int, before: bytes) -> list[Row]:
-        branch = self._branch(tno, ns)
+    def _do_newest_before(self, tno: int, text: str, before: bytes) -> list[Row]:
+        branch = self._named(tno, text)
         i = bisect_left(branch.ids, before)
         return [branch.rows[branch.ids[i - 1]]] if i else []
 
-    def _do_checkpoint(self, tno: int, ns: int, checkpoint: bytes) -> list[Row]:
-        row = self._branch(tno, ns).rows.get(checkpoint)
+    def _do_checkpoint(self, tno: int, text: str, checkpoint: bytes) -> list[Row]:
+        row = self._named(tno, text).rows.get(checkpoint)
         return [] if row is None else [row]
 
     def _do_manifest(self, tno: int, ns: int, checkpoint: bytes) -> list[Row]:

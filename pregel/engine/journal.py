@@ -105,7 +105,7 @@ class Journal:
             run=self.token,
             seq=self.seq,
             k=0,
-            mark=self.token[:4] + (self.seq & 0xFFFFFFFF).to_bytes(4, "big"),
+            mark=lease.new_mark(),
             release=step.release,
         )
         try:

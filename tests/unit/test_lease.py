@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pregel.checkpoint.lease import is_dead, live_runs, this_owner
+from pregel.checkpoint.lease import is_dead, live_runs, new_mark, this_owner
 from pregel.checkpoint.records import Owner
 
 TELL = """
@@ -83,17 +83,20 @@ def test_in_this_process_a_run_lives_as_long_as_it_is_registered() -> None:
         live_runs.discard(b"alive")
 
 
-def test_a_forked_child_is_a_new_owner_with_no_live_runs() -> None:
+def test_a_forked_child_is_a_new_owner_with_no_live_runs_and_marks_of_its_own() -> None:
     live_runs.add(b"parents")
-    before = this_owner()
+    before, mark = this_owner(), new_mark()
     read, write = os.pipe()
 
     child = os.fork()
     if child == 0:
         os.write(write, b"ok" if this_owner().pid == os.getpid() != before.pid and not live_runs else b"no")
+        os.write(write, new_mark())
         os._exit(0)
     os.waitpid(child, 0)
     live_runs.discard(b"parents")
 
-    assert b"ok" == os.read(read, 10)
+    answer = os.read(read, 10)
+    assert b"ok" == answer[:2]
+    assert 3 == len({mark, new_mark(), answer[2:]})
     assert before == this_owner()

@@ -21,18 +21,22 @@ SELECT ns FROM pregel_namespaces WHERE tno = ? AND text = ?
 
 -- newest: the newest checkpoint of a namespace
 SELECT ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest
-FROM pregel_checkpoints WHERE tno = ? AND ns = ? ORDER BY id DESC LIMIT 1
+FROM pregel_checkpoints WHERE tno = ?1
+  AND ns = (SELECT ns FROM pregel_namespaces WHERE tno = ?1 AND text = ?2) ORDER BY id DESC LIMIT 1
 
 -- newest_id: its id alone
-SELECT id FROM pregel_checkpoints WHERE tno = ? AND ns = ? ORDER BY id DESC LIMIT 1
+SELECT id FROM pregel_checkpoints WHERE tno = ?1
+  AND ns = (SELECT ns FROM pregel_namespaces WHERE tno = ?1 AND text = ?2) ORDER BY id DESC LIMIT 1
 
 -- newest_before: the newest checkpoint of a namespace that is older than an id
 SELECT ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest
-FROM pregel_checkpoints WHERE tno = ? AND ns = ? AND id < ? ORDER BY id DESC LIMIT 1
+FROM pregel_checkpoints WHERE tno = ?1
+  AND ns = (SELECT ns FROM pregel_namespaces WHERE tno = ?1 AND text = ?2) AND id < ?3 ORDER BY id DESC LIMIT 1
 
 -- checkpoint: one checkpoint
 SELECT ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest
-FROM pregel_checkpoints WHERE tno = ? AND ns = ? AND id = ?
+FROM pregel_checkpoints WHERE tno = ?1
+  AND ns = (SELECT ns FROM pregel_namespaces WHERE tno = ?1 AND text = ?2) AND id = ?3
 
 -- manifest: the manifest of a checkpoint
 SELECT manifest FROM pregel_checkpoints WHERE tno = ? AND ns = ? AND id = ?
