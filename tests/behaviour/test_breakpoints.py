@@ -1,0 +1,186 @@
+"""Static breakpoints: where a run stops by itself, and how it goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pregel.errors import GraphValidationError
+from pregel.graph import START, StateGraph
+from pregel.types import Command, Send, interrupt
+
+from .conftest import Runner
+from .marks import Saver, State, Thread, chain, mark, parallel
+
+
+def test_a_breakpoint_before_a_node_stops_and_the_next_call_passes_it_once(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    app = chain("x", "y", "z").compile(checkpointer=saver, interrupt_before=["y", "z"])
+
+    first = run.invoke(app, {"a": []}, thread("1"))
+    after_first = run.state(app, thread("1"))
+    second = run.invoke(app, None, thread("1"))
+    third = run.invoke(app, None, thread("1"))
+
+    assert (first, second, third) == ({"a": ["x"]}, {"a": ["x", "y"]}, {"a": ["x", "y", "z"]})
+    assert (after_first.next, after_first.interrupts, after_first.tasks[0].interrupts) == (("y",), (), ())
+    assert run.state(app, thread("1")).next == ()
+
+
+def test_a_breakpoint_after_a_node_stops_once_its_step_is_stored(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y").compile(checkpointer=saver, interrupt_after=["x"])
+
+    assert run.invoke(app, {"a": []}, thread("1")) == {"a": ["x"]}
+    stopped = run.state(app, thread("1"))
+    assert (stopped.next, stopped.metadata["step"]) == (("y",), 1)
+    assert run.invoke(app, None, thread("1")) == {"a": ["x", "y"]}
+
+
+def test_a_breakpoint_after_the_last_node_leaves_a_finished_thread(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x").compile(checkpointer=saver, interrupt_after=["x"])
+
+    chunks = run.stream(app, {"a": []}, thread("1"), stream_mode="updates")
+
+    assert chunks == [{"x": {"a": ["x"]}}, {"__interrupt__": ()}]
+    assert run.state(app, thread("1")).next == ()
+    assert run.invoke(app, None, thread("1")) == {"a": ["x"]}
+
+
+def test_a_stop_shows_as_an_empty_interrupt(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y").compile(checkpointer=saver, interrupt_before=["y"])
+
+    chunks = run.stream(app, {"a": []}, thread("1"), stream_mode=["updates", "values"])
+
+    assert chunks == [
+        ("values", {"a": []}),
+        ("updates", {"x": {"a": ["x"]}}),
+        ("values", {"a": ["x"]}),
+        ("updates", {"__interrupt__": ()}),
+    ]
+
+
+@pytest.mark.parametrize("place", ["interrupt_before", "interrupt_after"])
+def test_a_star_stops_at_every_node_but_not_at_the_start(run: Runner, saver: Saver, thread: Thread, place: str) -> None:
+    stop: Any = {place: "*"}
+    app = chain("x", "y").compile(checkpointer=saver, **stop)
+
+    stops = [run.invoke(app, {"a": []}, thread("1"))]
+    while run.state(app, thread("1")).next:
+        stops.append(run.invoke(app, None, thread("1")))
+
+    expected = [{"a": []}, {"a": ["x"]}, {"a": ["x", "y"]}]
+    assert stops == (expected if place == "interrupt_before" else expected[1:])
+
+
+def test_breakpoints_of_a_call_stand_in_for_the_graphs(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y", "z").compile(checkpointer=saver, interrupt_before=["y"])
+
+    assert run.invoke(app, {"a": []}, thread("1"), interrupt_before=["z"]) == {"a": ["x", "y"]}
+    assert run.invoke(app, {"a": []}, thread("2"), interrupt_before=[]) == {"a": ["x", "y", "z"]}
+    assert run.invoke(app, {"a": []}, thread("3"), interrupt_after=["x"]) == {"a": ["x"]}
+    assert run.invoke(app, None, thread("3"), interrupt_before="*") == {"a": ["x", "y"]}
+
+
+def test_an_unknown_node_is_ignored_by_a_call_and_refused_by_the_compiler(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    app = chain("x").compile(checkpointer=saver)
+
+    assert run.invoke(app, {"a": []}, thread("1"), interrupt_before=["nobody"]) == {"a": ["x"]}
+    with pytest.raises(GraphValidationError, match="nobody"):
+        chain("x").compile(checkpointer=saver, interrupt_before=["nobody"])
+
+
+def test_a_breakpoint_stops_the_whole_step(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = parallel("x", "y").compile(checkpointer=saver, interrupt_before=["y"])
+
+    run.invoke(app, {"a": []}, thread("1"))
+
+    stopped = run.state(app, thread("1"))
+    assert (stopped.values, set(stopped.next)) == ({"a": []}, {"x", "y"})
+    assert run.invoke(app, None, thread("1")) == {"a": ["x", "y"]}
+
+
+def test_a_breakpoint_stops_sends_once_for_all(run: Runner, saver: Saver, thread: Thread) -> None:
+    graph = StateGraph(State).add_node("w", lambda arg: {"a": [arg]})
+    graph.add_conditional_edges(START, lambda state: [Send("w", "1"), Send("w", "2")], ["w"])
+    app = graph.compile(checkpointer=saver, interrupt_before=["w"])
+
+    run.invoke(app, {"a": []}, thread("1"))
+
+    assert run.state(app, thread("1")).next == ("w", "w")
+    assert run.invoke(app, None, thread("1")) == {"a": ["1", "2"]}
+
+
+def test_a_loop_stops_at_its_breakpoint_every_time_around(run: Runner, saver: Saver, thread: Thread) -> None:
+    graph = chain("x")
+    graph.add_conditional_edges("x", lambda state: "x" if len(state["a"]) < 3 else "__end__", ["x", "__end__"])
+    app = graph.compile(checkpointer=saver, interrupt_before=["x"])
+
+    run.invoke(app, {"a": []}, thread("1"))
+    counts = [len(run.invoke(app, None, thread("1"))["a"]) for _ in range(3)]
+
+    assert counts == [1, 2, 3]
+    assert run.state(app, thread("1")).next == ()
+
+
+def test_new_input_at_a_breakpoint_starts_over_and_stops_again(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y").compile(checkpointer=saver, interrupt_before=["y"])
+
+    run.invoke(app, {"a": ["1"]}, thread("1"))
+    again = run.invoke(app, {"a": ["2"]}, thread("1"))
+
+    assert again == {"a": ["1", "x", "2", "x"]}
+    assert run.state(app, thread("1")).next == ("y",)
+
+
+def test_an_update_at_a_breakpoint_is_seen_by_the_node_behind_it(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y", y=lambda state: {"a": [f"y saw {state['b']}"]}).compile(
+        checkpointer=saver, interrupt_before=["y"]
+    )
+    run.invoke(app, {"a": [], "b": "old"}, thread("1"))
+
+    run.update(app, thread("1"), {"b": "new"})
+
+    assert run.invoke(app, None, thread("1"))["a"] == ["x", "y saw new"]
+
+
+def test_a_question_behind_a_breakpoint_is_asked_when_it_is_passed(run: Runner, saver: Saver, thread: Thread) -> None:
+    graph = chain("x", "y", y=lambda state: {"a": [interrupt("?")]})
+    app = graph.compile(checkpointer=saver, interrupt_before=["y"])
+
+    run.invoke(app, {"a": []}, thread("1"))
+    asked = run.invoke(app, None, thread("1"))
+    answered = run.invoke(app, Command(resume="yes"), thread("1"))
+
+    assert [question.value for question in asked["__interrupt__"]] == ["?"]
+    assert answered == {"a": ["x", "yes"]}
+
+
+def test_a_breakpoint_without_a_saver_ends_the_run_where_it_stands(run: Runner) -> None:
+    app = chain("x", "y").compile(interrupt_before=["y"])
+
+    assert run.invoke(app, {"a": []}) == {"a": ["x"]}
+
+
+def test_a_breakpoint_after_one_of_two_in_a_step_lets_both_finish(run: Runner, saver: Saver, thread: Thread) -> None:
+    graph = parallel("x", "y").add_node("z", mark("z")).add_edge(["x", "y"], "z")
+    app = graph.compile(checkpointer=saver, interrupt_after=["x"])
+
+    assert run.invoke(app, {"a": []}, thread("1")) == {"a": ["x", "y"]}
+    assert run.invoke(app, None, thread("1"), interrupt_after=[]) == {"a": ["x", "y", "z"]}
+
+
+def values(chunks: list[Any]) -> list[Any]:
+    return [payload for mode, payload in chunks if mode == "values"]
+
+
+def test_a_resume_from_a_breakpoint_shows_the_values_first(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y").compile(checkpointer=saver, interrupt_before=["y"])
+    run.invoke(app, {"a": []}, thread("1"))
+
+    chunks = run.stream(app, None, thread("1"), stream_mode=["values"])
+
+    assert values(chunks) == [{"a": ["x"]}, {"a": ["x", "y"]}]
