@@ -7,11 +7,12 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypedDict, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 from pregel.checkpoint.records import ERROR, INTERRUPT, RESUME
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol, maybe_add_typed_methods
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pregel.checkpoint.serde.types import ChannelProtocol
 from pregel.config import RunnableConfig
 from pregel.errors import EmptyChannelError, NotBuiltError
 
@@ -90,12 +91,6 @@ class DeltaChannelHistory(TypedDict, total=False):
 
     writes: list[PendingWrite]
     seed: Any
-
-
-class ChannelProtocol(Protocol):
-    """What `create_checkpoint` asks of a channel."""
-
-    def checkpoint(self) -> Any: ...
 
 
 class BaseCheckpointSaver(Generic[V]):

@@ -54,7 +54,7 @@ class Ledger:
         self._namespaces: dict[str, int] = {}
         self._next_ns = 0
         self._append: Append | None = None
-        self._encoded: dict[int, tuple[Any, tuple[str, bytes]]] = {}  # of the append at hand, by identity
+        self._encoded: dict[int, tuple[Any, tuple[str, bytes]]] = {}  # since the last save of this append, by identity
 
     def open(self, opened: Opened) -> None:
         """Go on from what was loaded. May be called again for namespaces that are loaded later."""
@@ -133,6 +133,7 @@ class Ledger:
         row = (ns, checkpoint, parent, base, save.lineage, save.step, save.source, run_id, made, shown, blob)
         append.checkpoints.append(_checkpoint_row(row))
         append.values += values
+        self._encoded.clear()  # the next step's reducers may grow a value in place
 
     def _channels(
         self, changed: Mapping[str, tuple[int, Any]], ns: int, at: int, rows: list[ValueRow]

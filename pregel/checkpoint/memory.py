@@ -20,7 +20,7 @@ from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.keys import id_text, thread_digest
 from pregel.checkpoint.records import Append, CheckpointRow, Owner, Receipt, ThreadRow, ValueRow, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
-from pregel.errors import InternalError
+from pregel.errors import InternalError, NotBuiltError
 from pregel.flow import Flow
 
 T = TypeVar("T")
@@ -118,7 +118,11 @@ class InMemorySaver(JournalSaver):
 
     blocking: ClassVar[bool] = False
 
-    def __init__(self, *, serde: SerializerProtocol | UntypedSerializerProtocol | None = None) -> None:
+    def __init__(
+        self, *, serde: SerializerProtocol | UntypedSerializerProtocol | None = None, factory: object = None
+    ) -> None:
+        if factory is not None:
+            raise NotBuiltError("InMemorySaver keeps its rows in dicts of its own.", fix="Use SqliteSaver for a file.")
         super().__init__(serde=serde)
         self._lock = threading.RLock()
         self._threads: dict[str, Thread] = {}

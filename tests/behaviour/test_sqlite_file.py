@@ -83,7 +83,7 @@ def test_no_row_of_a_deleted_thread_is_left_in_any_table(saver: SqliteSaver, pat
 
 
 def test_reads_and_appends_use_indexes_only(saver: SqliteSaver) -> None:
-    from pregel.checkpoint.sqlite import STATEMENTS
+    from pregel.checkpoint.sqlite.saver import STATEMENTS
 
     saver.setup()
     whole = {"threads", "page_all"}  # these are about everything

@@ -138,6 +138,17 @@ def test_a_value_changed_between_appends_is_encoded_anew() -> None:
     assert [LONG, "more"] == bench.load(n).values["a"]
 
 
+def test_a_value_grown_in_place_between_two_saves_of_one_append_is_encoded_anew() -> None:
+    bench = Bench(["a"])
+    value = [LONG]
+    bench.save({"a": (1, value)})
+    value.append("more")
+
+    n = bench.save({"a": (2, value)})
+
+    assert [[LONG], [LONG, "more"]] == [bench.load(n - 1).values["a"], bench.load(n).values["a"]]
+
+
 # -- manifests at depth ------------------------------------------------------------------------------------------------
 
 CHANNELS = [f"channel_{i}" for i in range(300)]

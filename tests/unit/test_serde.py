@@ -23,7 +23,8 @@ from pydantic import BaseModel, PrivateAttr
 
 from pregel.checkpoint.serde.base import CannotStore, SerializerCompat, maybe_add_typed_methods
 from pregel.checkpoint.serde.codecs import BY_CODE, TABLE
-from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pregel.checkpoint.serde.event_hooks import register_serde_event_listener
+from pregel.checkpoint.serde.jsonplus import InvalidModuleError, JsonPlusSerializer
 from pregel.checkpoint.serde.objects import LOADERS
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.errors import InvalidInputError, NotBuiltError, SerializationError
@@ -314,6 +315,19 @@ def test_nothing_is_imported_or_called_for_a_name_in_stored_bytes() -> None:
 
     with pytest.raises(SerializationError, match="os:system, which is not registered"):
         serde.loads_typed(("msgpack", stored))
+
+
+def test_listeners_hear_of_a_refused_class() -> None:
+    heard: list[Any] = []
+    unregister = register_serde_event_listener(heard.append)
+    stored = msgpack.packb(msgpack.ExtType(42, msgpack.packb(["os:system", {}])))
+
+    for _ in range(2):
+        with pytest.raises(InvalidModuleError):
+            serde.loads_typed(("msgpack", stored))
+        unregister()
+
+    assert [{"kind": "msgpack_blocked", "module": "os", "name": "system"}] == heard
 
 
 def test_a_message_name_reaches_only_message_classes() -> None:

@@ -17,6 +17,7 @@ import msgpack  # type: ignore[import-untyped]
 from pregel.checkpoint.serde import registry
 from pregel.checkpoint.serde.base import CannotStore
 from pregel.checkpoint.serde.codecs import BY_CODE, BYTEARRAY, TABLE, Codec, Refused
+from pregel.checkpoint.serde.event_hooks import emit_serde_event
 from pregel.checkpoint.serde.objects import LOADERS, codec_of
 from pregel.errors import InvalidInputError, NotBuiltError, PregelError, SerializationError
 
@@ -24,6 +25,10 @@ SCALARS = frozenset((str, int, float, bool))
 
 Allowed = type | tuple[str, ...] | str
 """A class, (module, name), or "module:name"; the latter two are imported when they are first needed."""
+
+
+class InvalidModuleError(SerializationError):
+    """A stored value is of a class that is not registered."""
 
 
 class JsonPlusSerializer:
@@ -202,7 +207,9 @@ class JsonPlusSerializer:
         if cls is None and name in self._names:
             cls = _imported(self._names[name])
         if cls is None:
-            raise SerializationError(
+            module, _, path = name.partition(":")
+            emit_serde_event({"kind": "msgpack_blocked", "module": module, "name": path})
+            raise InvalidModuleError(
                 f"A stored value is of the class {name}, which is not registered here.",
                 fix="Use it in the state schema, or call register_types or JsonPlusSerializer(allow=[...]).",
             )

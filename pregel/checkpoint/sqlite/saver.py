@@ -23,7 +23,7 @@ from pregel.checkpoint.lease import this_owner
 from pregel.checkpoint.records import Append, Receipt
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.sql import statements
-from pregel.checkpoint.sqlite_database import Database, Synchronous
+from pregel.checkpoint.sqlite.database import Database, Synchronous
 from pregel.errors import InternalError, PregelError, StoreError
 from pregel.flow import Flow
 
