@@ -17,7 +17,7 @@ from pregel.checkpoint.records import ERROR, INTERRUPT, NO_WRITES, RESUME, TaskW
 from pregel.engine.effects import Cancel, Done, Drain, Due, Event, Failed, Gone, Paused, Step
 from pregel.engine.frame import Frame
 from pregel.engine.show import task_update
-from pregel.engine.task import Task, path_text
+from pregel.engine.task import Task
 from pregel.errors import InternalError, ParentCommand
 from pregel.types import Interrupt, RetryPolicy
 
@@ -85,7 +85,7 @@ class Barrier:
     def keep(self, task: Task, writes: Sequence[tuple[str, Any]]) -> None:
         """Queue rows of a task for the journal."""
         if self.frame.journal is not None:
-            row = TaskWrites(self.frame.ns, task.checkpoint, task.id, task.name, path_text(task.path), writes)
+            row = TaskWrites(self.frame.ns, task.checkpoint, task.id, task.name, task.path_text, writes)
             self.unsaved.append(row)
 
     def _ends(self, task: Task) -> bool:

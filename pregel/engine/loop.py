@@ -22,7 +22,7 @@ from pregel.engine.ids import next_lineage
 from pregel.engine.plan import INTERRUPT_SEEN, plan
 from pregel.engine.resume import Entry, Opening, begin, commit
 from pregel.engine.show import interrupt_update, state_values, task_update, touches
-from pregel.engine.task import Task, path_text
+from pregel.engine.task import Task
 from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError
 
 THREAD_STATUS: dict[RunStatus, Status] = {
@@ -91,7 +91,7 @@ def _apply(frame: Frame, step: Step, tasks: Sequence[Task]) -> Exception | None:
     except Exception as error:
         error.add_note(f"While applying step {frame.state.step} of thread {frame.run.thread!r}")
         return error
-    paths = [path_text(task.path) for task in tasks] if journaled else []
+    paths = [task.path_text for task in tasks] if journaled else []
     commit(frame, step, applied, "loop", paths, next_lineage(frame.state.lineage, paths) if journaled else b"")
     if (frame.watched or not frame.emitted) and touches(frame.output_keys, tasks):
         show_values(frame, step)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pregel.config import RunnableConfig
 from pregel.engine.ids import idempotency_key, interrupt_id
-from pregel.engine.task import Task, path_text
+from pregel.engine.task import Task
 from pregel.errors import GraphInterrupt, InternalError
 from pregel.runtime import ExecutionInfo, Runtime
 from pregel.types import Interrupt
@@ -98,7 +98,7 @@ class Running:
     def _next_key(self) -> str:
         task = self.task
         thread = task.frame.run.thread or task.frame.state.checkpoint
-        return idempotency_key(thread, task.frame.state.lineage, path_text(task.path), self.count("key"))
+        return idempotency_key(thread, task.frame.state.lineage, task.path_text, self.count("key"))
 
 
 _GIVEN: dict[str, Callable[[Running], Any]] = {

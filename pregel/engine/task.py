@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pregel.engine.node import PregelNode
 
 PULL, PUSH = "__pregel_pull", "__pregel_push"
+PULL_TEXT = f"~{PULL}, "
 Path = tuple[Any, ...]
 
 
@@ -30,6 +31,7 @@ class Task:
     writes: list[tuple[str, Any]] = []
     writes_stored = False  # they come from the journal, the task does not run
     _id = ""
+    _path_text = ""
 
     def __init__(self, frame: Frame, name: str, node: PregelNode, path: Path, triggers: Sequence[str]) -> None:
         self.frame = frame
@@ -49,6 +51,13 @@ class Task:
             parts = sorted(self.triggers) if kind == PULL else [str(rest[0])]
             self._id = task_id(self.checkpoint, self.frame.ns, self.step, self.name, kind, *parts)
         return self._id
+
+    @property
+    def path_text(self) -> str:
+        """The path as text, made when it is first needed."""
+        if not self._path_text:
+            self._path_text = PULL_TEXT + self.name if self.path[0] == PULL else path_text(self.path)
+        return self._path_text
 
     @property
     def ns(self) -> str:
