@@ -3,6 +3,8 @@
 1. Reading claims nothing and writes nothing.
 2. An update is one append: claim, records and release together, so it cannot meet a run half way.
 3. The writers of the node an update is made for run as a task body, branches included; the node itself does not.
+4. An update for a node that is pending completes the step: what its siblings finished stays. An update for another node
+   plans anew what comes after it, and the pending step is given up with all that it finished.
 """
 
 from __future__ import annotations
@@ -56,11 +58,13 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
     step = Step(wait=False)
     step.claim = True
     try:
+        siblings: list[Task] = []
         if saved is not None and checkpoint is None and not _stands_alone(supersteps[0]):
-            _fold_pending(frame, saved)
+            _apply_outside(frame, saved)
+            siblings = _siblings(frame, saved, supersteps[0])
         for updates in supersteps:
-            step = yield from _superstep(frame, saved, updates, step)
-            saved = None
+            step = yield from _superstep(frame, saved, updates, siblings, step)
+            saved, siblings = None, []
         tasks = plan(frame.plan, frame)
     except PregelError as error:
         return Result("failed", error=error)
@@ -81,7 +85,9 @@ def _stands_alone(updates: Sequence[StateUpdate]) -> bool:
     return any(update.as_node in (COPY, INPUT, END) for update in updates)
 
 
-def _superstep(frame: Frame, saved: Saved | None, updates: Sequence[StateUpdate], step: Step) -> Flow[Step]:
+def _superstep(
+    frame: Frame, saved: Saved | None, updates: Sequence[StateUpdate], siblings: Sequence[Task], step: Step
+) -> Flow[Step]:
     """One superstep of updates, queued in a step that was not performed yet."""
     as_node = updates[0].as_node
     if as_node == COPY:
@@ -97,10 +103,10 @@ def _superstep(frame: Frame, saved: Saved | None, updates: Sequence[StateUpdate]
     finished: list[Input] = []
     for name, update in zip(nodes, updates, strict=True):
         writes, step = yield from _written(frame, name, update.values, step)
-        finished.append(Input(writes, name, ("__interrupt__",)))
+        finished.append(Input(writes, name, _consumed_by(frame, name)))
         if frame.stored and writes:
             _show(frame, step, name, update, writes, len(finished))
-    _commit(frame, step, apply(frame.plan, frame.state, finished), "update")
+    _commit(frame, step, apply(frame.plan, frame.state, [*siblings, *finished]), "update")
     return step
 
 
@@ -115,6 +121,13 @@ def _written(frame: Frame, name: str, values: Any, step: Step) -> Flow[tuple[lis
     if isinstance(event, Failed):
         raise event.error
     return event.writes, step
+
+
+def _consumed_by(frame: Frame, name: str) -> Sequence[str]:
+    """What an update for a node counts as triggered by: a join or a deferral that is open, so that it closes again."""
+    channels = frame.state.channels
+    waits = [c for c in frame.plan.triggers[name] if channels[c].consumes and channels[c].is_available()]
+    return waits or ("__interrupt__",)
 
 
 def _show(frame: Frame, step: Step, name: str, update: StateUpdate, writes: list[tuple[str, Any]], index: int) -> None:
@@ -159,30 +172,45 @@ def _node_of(frame: Frame, update: StateUpdate, n: int) -> str:
     return latest[0][1]
 
 
-def _fold_pending(frame: Frame, saved: Saved, *, routes: bool = True) -> None:
-    """Apply what a command wrote from outside, and the stored results of the step's finished tasks."""
+def _apply_outside(frame: Frame, saved: Saved) -> None:
+    """Bring in what a command wrote from outside and no checkpoint carries yet."""
     outside = [(write.channel, write.value) for write in saved.writes if write.task == NULL_TASK and write.idx >= 0]
     if outside:
         frame.note(apply(frame.plan, frame.state, [Input(outside)]))
         frame.state.updated = None
-    pending, _ = stored_results(saved)
+
+
+def _pending(frame: Frame, saved: Saved) -> tuple[list[Task], list[Task]]:
+    """The tasks of the pending step with their stored results, and those of them that have finished."""
+    results, _ = stored_results(saved)
     tasks = plan(frame.plan, frame)
     for task in tasks:
-        task.writes = [(write.channel, write.value) for write in pending.get(task.id, ())]
-    finished = [task for task in tasks if task.writes]
-    if not routes:
-        keys = set(frame.plan.channels) - set(frame.plan.trigger_to_nodes) - {TASKS}
-        for task in tasks:
-            task.writes = [(channel, value) for channel, value in task.writes if channel in keys]
-        finished = tasks
-    if finished:
-        frame.note(apply(frame.plan, frame.state, finished))
+        task.writes = [(write.channel, write.value) for write in results.get(task.id, ())]
+    return tasks, [task for task in tasks if task.writes]
+
+
+def _siblings(frame: Frame, saved: Saved, updates: Sequence[StateUpdate]) -> list[Task]:
+    """The finished tasks of the pending step that stay, because the updates stand in for other tasks of that step."""
+    tasks, finished = _pending(frame, saved)
+    for_tasks = {update.task_id for update in updates}
+    for_nodes = {_node_of(frame, update, len(updates)) for update in updates if update.task_id is None}
+    if not any(task.id in for_tasks or task.name in for_nodes for task in tasks):
+        return []
+    open_nodes = {task.name for task in tasks if not task.writes}
+    replaced = for_nodes - open_nodes
+    return [task for task in finished if task.id not in for_tasks and task.name not in replaced]
 
 
 def _clear(frame: Frame, saved: Saved | None, step: Step) -> Step:
     """Fold in what is finished and give up every pending task."""
     if saved is not None:
-        _fold_pending(frame, saved, routes=False)
+        _apply_outside(frame, saved)
+        keys = set(frame.plan.channels) - set(frame.plan.trigger_to_nodes) - {TASKS}
+        tasks, _ = _pending(frame, saved)
+        for task in tasks:
+            task.writes = [(channel, value) for channel, value in task.writes if channel in keys]
+        if tasks:
+            frame.note(apply(frame.plan, frame.state, tasks))
     _commit(frame, step, Applied([], []), "update")
     return step
 

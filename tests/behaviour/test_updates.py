@@ -1,0 +1,343 @@
+"""update_state and bulk_update_state in all their variants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pregel.errors import CheckpointNotFoundError, InvalidUpdateError, NoCheckpointerError
+from pregel.graph import END, START, StateGraph
+from pregel.types import Command, Send, StateUpdate, interrupt
+
+from .conftest import Runner
+from .marks import Saver, State, Thread, chain, failing_once, mark, parallel
+
+
+def shape(run: Runner, app: Any, config: Any) -> list[tuple[str, int, tuple[str, ...]]]:
+    """What each checkpoint is, oldest first."""
+    history = reversed(run.history(app, config))
+    return [(entry.metadata["source"], entry.metadata["step"], entry.next) for entry in history]
+
+
+# -- as whom -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_update_of_a_fresh_thread_counts_as_the_start(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = parallel("x", "y").compile(checkpointer=saver)
+
+    config = run.update(app, thread("1"), {"a": ["u"], "b": "v"})
+
+    state = run.state(app, thread("1"))
+    assert (state.values, set(state.next)) == ({"a": ["u"], "b": "v"}, {"x", "y"})
+    assert (state.metadata["source"], state.metadata["step"], state.parent_config) == ("update", 0, None)
+    assert state.config == config
+    assert run.invoke(app, None, thread("1"))["a"] == ["u", "x", "y"]
+
+
+def test_an_update_counts_as_the_node_that_ran_last(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y", "z").compile(checkpointer=saver, interrupt_before=["y"])
+    run.invoke(app, {"a": []}, thread("1"))
+
+    run.update(app, thread("1"), {"a": ["u"]})
+
+    assert run.state(app, thread("1")).next == ("y",)
+    assert run.state(app, thread("1")).values == {"a": ["x", "u"]}
+
+
+def test_an_update_as_the_paused_node_goes_on_behind_it(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y", "z").compile(checkpointer=saver, interrupt_before=["y"])
+    run.invoke(app, {"a": []}, thread("1"))
+
+    run.update(app, thread("1"), {"a": ["u"]}, as_node="y")
+
+    assert run.state(app, thread("1")).next == ("z",)
+    assert run.invoke(app, None, thread("1")) == {"a": ["x", "u", "z"]}
+
+
+def test_an_update_of_a_graph_with_one_node_is_that_nodes(run: Runner, saver: Saver, thread: Thread) -> None:
+    from pregel import NodeBuilder, Pregel
+    from pregel.channels import EphemeralValue, LastValue
+
+    node = NodeBuilder().subscribe_only("in").do(lambda value: value + 1).write_to("out")
+    app = Pregel(
+        nodes={"only": node},
+        channels={"in": EphemeralValue(int), "out": LastValue(int)},
+        input_channels="in",
+        output_channels="out",
+        checkpointer=saver,
+    )
+    run.invoke(app, 1, thread("1"))
+
+    run.update(app, thread("1"), 40)
+
+    assert run.state(app, thread("1")).values["out"] == 40
+
+
+# -- what the writers do with it ---------------------------------------------------------------------------------------
+
+
+def test_an_update_runs_the_nodes_branches_but_not_the_node(run: Runner, saver: Saver, thread: Thread) -> None:
+    ran: list[str] = []
+    graph = StateGraph(State).add_node("x", lambda state: ran.append("x")).add_node("left", mark("left"))
+    graph.add_node("right", mark("right")).add_edge(START, "x")
+    graph.add_conditional_edges("x", lambda state: state["b"], ["left", "right"])
+    app = graph.compile(checkpointer=saver)
+    run.invoke(app, {"a": [], "b": "left"}, thread("1"))
+
+    run.update(app, thread("1"), {"b": "right"}, as_node="x")
+
+    assert (ran, run.state(app, thread("1")).next) == (["x"], ("right",))
+
+
+def test_an_update_may_be_a_command(run: Runner, saver: Saver, thread: Thread) -> None:
+    graph = chain("x", "y", "z", x=lambda state: Command(update={"a": ["x"]}))
+    app = graph.add_node("w", lambda arg: {"a": [arg]}).compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+
+    run.update(app, thread("1"), Command(update={"a": ["u"]}, goto=["z", Send("w", "sent")]), as_node="x")
+
+    assert sorted(run.state(app, thread("1")).next) == ["w", "y", "z"]
+    assert run.invoke(app, None, thread("1"))["a"] == ["x", "y", "z", "u", "y", "z", "sent", "z"]
+
+
+def test_an_update_of_none_only_moves_on(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y", "z").compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+
+    run.update(app, thread("1"), None, as_node="y")
+
+    state = run.state(app, thread("1"))
+    assert (state.values, state.next) == ({"a": ["x", "y", "z"]}, ("z",))
+
+
+def test_what_was_pending_before_an_update_is_given_up(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = parallel("p", "q").add_node("x", mark("x")).add_node("y", mark("y")).add_edge("x", "y")
+    with pytest.warns(UserWarning, match="'x'"):
+        compiled = app.compile(checkpointer=saver, interrupt_before="*")
+    run.invoke(compiled, {"a": []}, thread("1"))
+    assert set(run.state(compiled, thread("1")).next) == {"p", "q"}
+
+    run.update(compiled, thread("1"), {"a": ["u"]}, as_node="x")
+
+    assert run.state(compiled, thread("1")).next == ("y",)
+
+
+def test_an_update_with_an_unknown_key_is_refused_and_changes_nothing(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    app = chain("x").compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+    before = run.history(app, thread("1"))
+
+    with pytest.raises(InvalidUpdateError, match="nope"):
+        run.update(app, thread("1"), {"nope": 1}, as_node="x")
+
+    assert run.history(app, thread("1")) == before
+
+
+# -- questions and failures --------------------------------------------------------------------------------------------
+
+
+def test_an_update_as_a_node_that_asks_takes_its_question_away(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y", "z", y=lambda state: {"a": [interrupt("?")]}).compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+
+    run.update(app, thread("1"), {"a": ["u"]}, as_node="y")
+
+    state = run.state(app, thread("1"))
+    assert (state.next, state.interrupts) == (("z",), ())
+    assert run.invoke(app, None, thread("1")) == {"a": ["x", "u", "z"]}
+
+
+def test_an_update_as_the_node_before_a_question_leaves_the_node_pending_unasked(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    app = chain("x", x=lambda state: {"a": [interrupt("?")]}).compile(checkpointer=saver)
+    (first,) = run.invoke(app, {"a": []}, thread("1"))["__interrupt__"]
+
+    run.update(app, thread("1"), {"a": ["u"]}, as_node=START)
+
+    state = run.state(app, thread("1"))
+    assert (state.next, state.interrupts, state.values) == (("x",), (), {"a": ["u"]})
+    (again,) = run.invoke(app, None, thread("1"))["__interrupt__"]
+    assert (again.value, again.id == first.id) == ("?", False)
+    assert run.invoke(app, Command(resume="yes"), thread("1")) == {"a": ["u", "yes"]}
+
+
+@pytest.mark.parametrize("values", [{"a": ["u"]}, None])
+def test_an_update_for_a_pending_node_keeps_what_its_siblings_finished(
+    run: Runner, saver: Saver, thread: Thread, values: Any
+) -> None:
+    graph = parallel("w", "x", "y", y=lambda state: {"a": [interrupt("?")]}).add_node("z", mark("z"))
+    app = graph.add_edge(["w", "x", "y"], "z").add_node("e", mark("e")).add_edge("w", "e").compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+
+    run.update(app, thread("1"), values, as_node="y")
+
+    stands = ["w", "x"] if values is None else ["w", "x", "u"]
+    assert run.state(app, thread("1")).values == {"a": stands}
+    assert run.invoke(app, None, thread("1")) == {"a": [*stands, "e", "z"]}
+
+
+@pytest.mark.parametrize("as_node", [None, START])
+def test_an_update_from_before_a_half_finished_step_plans_the_step_anew(
+    run: Runner, saver: Saver, thread: Thread, as_node: str | None
+) -> None:
+    app = parallel("x", "y", y=lambda state: {"a": [interrupt("?")]}).compile(checkpointer=saver)
+    run.invoke(app, {"a": ["i"]}, thread("1"))
+
+    run.update(app, thread("1"), {"b": "new"}, as_node=as_node)
+
+    state = run.state(app, thread("1"))
+    assert (state.values, set(state.next)) == ({"a": ["i"], "b": "new"}, {"x", "y"})
+    assert [question.value for question in run.invoke(app, None, thread("1"))["__interrupt__"]] == ["?"]
+    assert run.invoke(app, Command(resume="yes"), thread("1"))["a"] == ["i", "x", "yes"]
+
+
+def test_an_update_keeps_what_a_command_wrote_before_a_failure(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y", y=failing_once("y", RuntimeError("once"))).compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"), interrupt_before=["y"])
+    with pytest.raises(RuntimeError, match="once"):
+        run.invoke(app, Command(update={"a": ["c"]}), thread("1"))
+
+    run.update(app, thread("1"), {"b": "new"})
+
+    assert run.state(app, thread("1")).values == {"a": ["x", "c"], "b": "new"}
+    assert run.invoke(app, None, thread("1"))["a"] == ["x", "c", "y"]
+
+
+@pytest.mark.parametrize("defer", [False, True])
+def test_an_update_as_a_node_that_waited_for_others_is_its_turn(
+    run: Runner, saver: Saver, thread: Thread, defer: bool
+) -> None:
+    graph = parallel("x", "y").add_node("z", mark("z"), defer=defer).add_node("e", mark("e"))
+    app = graph.add_edge(["x", "y"], "z").add_edge("z", "e").compile(checkpointer=saver, interrupt_before=["z"])
+    run.invoke(app, {"a": []}, thread("1"))
+
+    run.update(app, thread("1"), {"a": ["u"]}, as_node="z")
+
+    assert run.state(app, thread("1")).next == ("e",)
+    assert run.invoke(app, None, thread("1")) == {"a": ["x", "y", "u", "e"]}
+    assert run.invoke(app, {"a": []}, thread("1"), interrupt_before=[])["a"][4:] == ["x", "y", "z", "e"]
+
+
+# -- bulk --------------------------------------------------------------------------------------------------------------
+
+
+def test_each_superstep_of_a_bulk_update_is_one_checkpoint(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y").compile(checkpointer=saver)
+
+    run.bulk_update(
+        app,
+        thread("1"),
+        [
+            [StateUpdate({"a": ["i"]}, "__input__")],
+            [StateUpdate({"a": ["s"]}, "__start__")],
+            [StateUpdate({"a": ["u"]}, "x"), StateUpdate({"a": ["v"]}, "y")],
+        ],
+    )
+
+    assert shape(run, app, thread("1")) == [
+        ("input", -1, ("__start__",)),
+        ("update", 0, ("x",)),
+        ("update", 1, ("y",)),
+    ]
+    assert run.state(app, thread("1")).values == {"a": ["s", "u", "v"]}
+
+
+def test_a_bulk_update_refuses_nothing_and_the_unnamed(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y").compile(checkpointer=saver)
+
+    with pytest.raises(ValueError, match="No supersteps"):
+        run.bulk_update(app, thread("1"), [])
+    with pytest.raises(ValueError, match="No updates"):
+        run.bulk_update(app, thread("1"), [[]])
+    with pytest.raises(InvalidUpdateError):
+        run.bulk_update(app, thread("1"), [[StateUpdate({"a": ["1"]}), StateUpdate({"a": ["2"]})]])
+    with pytest.raises(InvalidUpdateError):
+        run.bulk_update(app, thread("1"), [[StateUpdate(None, END), StateUpdate({"a": ["2"]}, "x")]])
+
+    assert list(saver.list(None)) == []
+
+
+def test_a_bulk_update_that_fails_in_its_second_superstep_stores_none(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    app = chain("x", "y").compile(checkpointer=saver)
+
+    with pytest.raises(InvalidUpdateError):
+        run.bulk_update(app, thread("1"), [[StateUpdate({"a": ["1"]}, "x")], [StateUpdate({"a": ["2"]}, "nobody")]])
+
+    assert list(saver.list(None)) == []
+
+
+# -- the special names -------------------------------------------------------------------------------------------------
+
+
+def test_an_update_as_the_input_starts_the_graph(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x").compile(checkpointer=saver)
+
+    run.update(app, thread("1"), {"a": ["i"]}, as_node="__input__")
+
+    assert shape(run, app, thread("1")) == [("input", -1, ("__start__",))]
+    assert run.invoke(app, None, thread("1")) == {"a": ["i", "x"]}
+
+
+def test_an_update_as_the_end_keeps_what_finished_and_stops(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = parallel("x", "y", y=lambda state: {"a": [interrupt("?")]}).compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+
+    run.update(app, thread("1"), None, as_node=END)
+
+    state = run.state(app, thread("1"))
+    assert (state.values, state.next, state.interrupts) == ({"a": ["x"]}, (), ())
+
+
+@pytest.mark.parametrize("items", [None, [({"a": ["u"]}, "y")]])
+def test_a_copy_is_a_sibling_and_may_carry_updates(
+    run: Runner, saver: Saver, thread: Thread, items: list[Any] | None
+) -> None:
+    app = chain("x", "y", "z").compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+    before_y = next(entry for entry in run.history(app, thread("1")) if entry.next == ("y",))
+
+    run.update(app, before_y.config, items, as_node="__copy__")
+
+    new = run.history(app, thread("1"))[: 1 if items is None else 2]
+    assert (new[-1].metadata["source"], new[-1].metadata["step"]) == ("fork", 2)
+    assert (new[-1].values, new[-1].next) == ({"a": ["x"]}, ("y",))
+    assert new[-1].parent_config == before_y.parent_config
+    if items is None:
+        assert run.invoke(app, None, thread("1")) == {"a": ["x", "y", "z"]}
+    else:
+        assert (new[0].metadata["source"], new[0].metadata["step"]) == ("update", 3)
+        assert (new[0].values, new[0].next) == ({"a": ["x", "u"]}, ("z",))
+        assert run.invoke(app, None, thread("1")) == {"a": ["x", "u", "z"]}
+
+
+def test_an_update_needs_a_saver_and_a_checkpoint_that_exists(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x").compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+    nowhere = {"configurable": {"thread_id": "1", "checkpoint_id": "1ef00000-0000-6000-8000-000000000000"}}
+
+    with pytest.raises(NoCheckpointerError):
+        run.update(chain("x").compile(), thread("1"), {"a": ["u"]})
+    with pytest.raises(CheckpointNotFoundError):
+        run.update(app, nowhere, {"a": ["u"]})
+    with pytest.raises(InvalidUpdateError):
+        run.update(app, thread("unknown"), None, as_node="__copy__")
+
+
+def test_an_update_of_a_task_says_which(run: Runner, saver: Saver, thread: Thread) -> None:
+    graph = StateGraph(State).add_node("w", lambda arg: {"a": [interrupt(arg)]})
+    graph.add_conditional_edges(START, lambda state: [Send("w", "1"), Send("w", "2")], ["w"])
+    app = graph.compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+    second = run.state(app, thread("1")).tasks[1].id
+
+    run.bulk_update(app, thread("1"), [[StateUpdate({"a": ["u"]}, "w", second)]])
+
+    asked = run.history(app, thread("1"))[1]
+    assert {task.id: task.result for task in asked.tasks} == {asked.tasks[0].id: None, second: {"a": ["u"]}}
+    assert run.state(app, thread("1")).values == {"a": ["u"]}
