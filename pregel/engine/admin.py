@@ -183,7 +183,7 @@ def _apply_outside(frame: Frame, saved: Saved) -> None:
 def _pending(frame: Frame, saved: Saved) -> tuple[list[Task], list[Task]]:
     """The tasks of the pending step with their stored results, and those of them that have finished."""
     results, _ = stored_results(saved)
-    tasks = plan(frame.plan, frame)
+    tasks = sorted(plan(frame.plan, frame), key=lambda task: task.order)
     for task in tasks:
         task.writes = [(write.channel, write.value) for write in results.get(task.id, ())]
     return tasks, [task for task in tasks if task.writes]

@@ -52,7 +52,7 @@ def snapshot(frame: Frame, saved: Saved, *, live: bool, subgraphs: bool) -> Flow
     for task in tasks:
         state = yield from _inner_state(frame, task, subgraphs)
         shown.append(_shown(frame, saved, task, answers.get(task.id, {}) if live else {}, state))
-    finished = [task for task in tasks if task.writes_stored]
+    finished = sorted((task for task in tasks if task.writes_stored), key=lambda task: task.order)
     if live and finished:
         apply(frame.plan, frame.state, finished)
     thread = frame.run.thread
