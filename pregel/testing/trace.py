@@ -1,7 +1,7 @@
 """What a scripted run did, effect by effect, and the write-ahead rules that it must have kept.
 
 1. Nothing starts before the claim, and what came with it, is stored.
-2. A step's checkpoint is stored before the next step's code starts (``sync``); the one before it is (``async``).
+2. A step's checkpoint is stored before the next step's code starts (``sync``); all but one append are (``async``).
 3. A finished task's writes are stored before its update is shown, and before anything else runs (``sync``).
 4. Every started task ends in exactly one of Done, Failed, Paused, Gone, and no two attempts of one are out at once.
 5. After a cancellation nothing starts but the second half of a subgraph task, whose work is done.
@@ -70,7 +70,7 @@ class _Rules:
         self.claimed = False
         self.cancelled = False
         self.checkpoints: set[str] = set()
-        self.parents: dict[str, str | None] = {}
+        self.in_flight = 0
         self.names: dict[str, tuple[str, str]] = {}  # task id -> namespace and node
         self.tasks: set[str] = set()  # ids whose writes are stored
         self.stored: Counter[tuple[str, str]] = Counter()
@@ -88,7 +88,6 @@ class _Rules:
 
     def _found(self, saved: Saved) -> None:
         self.checkpoints.add(saved.id)
-        self.parents[saved.id] = saved.parent
         for write in saved.writes:
             if write.idx >= 0:
                 self._landed(write.task, saved.ns, write.name)
@@ -99,12 +98,13 @@ class _Rules:
             self.stored[ns, name] += 1
 
     def wanted(self, step: Step) -> str:
-        self.parents.update((save.id, save.parent) for save in step.saves)
+        self.in_flight += 1
         self.names.update((record.task, (record.ns, record.name)) for record in step.writes)
         return ""
 
     def appended(self, append: Append) -> str:
         self.claimed = True
+        self.in_flight -= 1
         self.checkpoints.update(id_text(row.id) for row in append.checkpoints)
         for row in append.writes:
             if row.idx >= 0:
@@ -136,8 +136,7 @@ class _Rules:
             return f"task {task.name!r} starts before the claim is stored"
         if self.durability == "exit" or task.checkpoint in self.checkpoints:
             return ""
-        parent = self.parents.get(task.checkpoint)
-        if self.durability == "async" and (parent is None or parent in self.checkpoints):
+        if self.durability == "async" and self.in_flight <= 1:
             return ""
         return f"task {task.name!r} starts before its checkpoint {task.checkpoint} is stored"
 

@@ -9,9 +9,11 @@ from typing import Annotated, Any, TypedDict
 from pregel.constants import START
 from pregel.engine.pregel import Pregel
 from pregel.graph.state import StateGraph
-from pregel.types import Send
+from pregel.runtime import Runtime
+from pregel.types import RetryPolicy, Send, interrupt
 
 Node = Callable[[dict[str, Any]], Any]
+IN = {"log": ["in"]}
 
 
 class State(TypedDict, total=False):
@@ -69,3 +71,68 @@ def deep() -> Pregel:
     outer.add_conditional_edges("route", lambda state: [Send("sub", {"log": [], "item": n}) for n in (1, 2)], ["sub"])
     outer.add_edge("sub", "after")
     return outer.compile()
+
+
+def asking() -> Pregel:
+    """A step of three: one node asks, one asks inside a subgraph, one only works; what was answered is joined."""
+    inner = StateGraph(State, output_schema=Log)
+    inner.add_node("before", lambda state: {"log": ["before"]})
+    inner.add_node("question", lambda state: {"log": [f"inner {interrupt('inner?')}"]})
+    inner.add_edge(START, "before")
+    inner.add_edge("before", "question")
+    builder = StateGraph(State)
+    builder.add_node("ask", lambda state: {"log": [f"ask {interrupt('one?')} {interrupt('two?')}"]})
+    builder.add_node("sub", inner.compile())
+    builder.add_node("work", silent)
+    builder.add_node("join", note("join"))
+    for name in ("ask", "sub", "work"):
+        builder.add_edge(START, name)
+    builder.add_edge(["ask", "sub", "work"], "join")
+    return builder.compile()
+
+
+def answering() -> Pregel:
+    """One question after some work, beside work that goes on, then a last step."""
+    builder = StateGraph(State)
+    builder.add_node("first", note("first"))
+    builder.add_node("ask", lambda state: {"log": [f"answer {interrupt('go on?')}"]})
+    builder.add_node("work", note("work"))
+    builder.add_node("last", note("last"))
+    builder.add_edge(START, "first")
+    builder.add_edge("first", "ask")
+    builder.add_edge("first", "work")
+    builder.add_edge(["ask", "work"], "last")
+    return builder.compile()
+
+
+def failing() -> Pregel:
+    """One node fails until its third attempt, beside one that only works."""
+    policy = RetryPolicy(initial_interval=1.0, jitter=False, max_attempts=3, retry_on=ValueError)
+    builder = StateGraph(State)
+    builder.add_node("flaky", flaky, retry_policy=policy)
+    builder.add_node("work", note("work"))
+    builder.add_node("join", note("join"))
+    builder.add_edge(START, "flaky")
+    builder.add_edge(START, "work")
+    builder.add_edge(["flaky", "work"], "join")
+    return builder.compile()
+
+
+def flaky(state: dict[str, Any], runtime: Runtime[Any]) -> dict[str, Any]:
+    """Fails at its first two attempts."""
+    info = runtime.execution_info
+    assert info is not None
+    if info.node_attempt < 3:
+        raise ValueError(f"attempt {info.node_attempt}")
+    return {"log": ["flaky"]}
+
+
+def conflicting() -> Pregel:
+    """Two nodes write one key that takes one value a step: all of them run, nothing of it is applied."""
+    builder = StateGraph(State)
+    for name in ("a", "b"):
+        builder.add_node(name, lambda state, name=name: {"last": name})
+        builder.add_edge(START, name)
+    builder.add_node("after", note("after"))
+    builder.add_edge(["a", "b"], "after")
+    return builder.compile()

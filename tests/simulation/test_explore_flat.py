@@ -1,0 +1,50 @@
+"""Three steps with a fan-out: every order of completion, every death at every effect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pregel.checkpoint.sqlite import SqliteSaver
+from pregel.testing import crash_matrix, explore
+from tests.simulation.graphs import IN, conflicting, failing, flat
+
+ALL = {"crash", "raise", "lost", "cancel", "stubborn", "zombie"}
+
+
+@pytest.mark.acceptance("S1-32", "S1-34")
+def test_a_fan_out_ends_the_same_in_every_order_and_after_every_death() -> None:
+    report = explore(flat(3), IN)
+
+    assert (6, True, ALL) == (report.orders, report.exhaustive, set(report.faults))
+    assert report.runs > 500
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("width", "orders"), [(4, 24), (5, 120)])
+def test_every_order_of_a_wide_fan_out(width: int, orders: int) -> None:
+    report = explore(flat(width), IN)
+
+    assert (orders, True) == (report.orders, report.exhaustive)
+
+
+def test_a_second_input_on_the_thread_goes_the_same_way() -> None:
+    assert 4 == explore(flat(2), IN, IN, faults=("crash", "zombie")).orders
+
+
+def test_what_sqlite_stores_survives_every_death(tmp_path: Path) -> None:
+    with SqliteSaver.from_conn_string(str(tmp_path / "threads.db"), synchronous="NORMAL") as saver:
+        report = crash_matrix(flat(2), IN, saver=saver)
+
+    assert ALL == set(report.faults)
+
+
+@pytest.mark.acceptance("S1-39")
+def test_attempts_beside_other_work_repeat_nothing_that_is_stored() -> None:
+    assert ALL == set(explore(failing(), IN, orders=3).faults)
+
+
+def test_a_step_that_cannot_be_applied_is_stored_whole_and_fails_again_without_running() -> None:
+    assert ALL == set(explore(conflicting(), IN).faults)
