@@ -57,8 +57,12 @@ class Many:
 
 @dataclass(slots=True)
 class Atomic:
-    """A guarded statement and, if it hit a row, the rest with that row's tno before each of their rows."""
+    """A guarded statement and, if it hit the thread's row, the rest with its tno before each of their rows.
 
+    The reply is the row after that, without namespaces, owner and last_id; no row when the guard missed.
+    """
+
+    thread: str
     head: Sql
     rest: list[Many]
 
@@ -87,7 +91,7 @@ def append_flow(append: Append, clock: Clock) -> Flow[Receipt]:
         )
         if rows
     ]
-    rows = yield Atomic(_head(append, clock), rest)
+    rows = yield Atomic(append.thread, _head(append, clock), rest)
     if rows:
         return Receipt(True, thread_row(rows[0]))
     landed = yield Sql("standing", (append.thread, append.seq + append.k, append.mark))

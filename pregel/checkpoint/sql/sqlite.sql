@@ -89,14 +89,12 @@ UPDATE pregel_threads
 SET seq = seq + ?1, mark = ?2, last_id = coalesce(?3, last_id),
     expires = ?4 + ttl, expires_boot = ?5 + ttl, updated_at = ?4
 WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9
-RETURNING tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0
 
 -- release: the guard of a run's last append; gives the thread back
 UPDATE pregel_threads
 SET seq = seq + ?1, mark = ?2, last_id = coalesce(?3, last_id), updated_at = ?4,
     run = NULL, owner = NULL, boot = NULL, status = ?10, reason = ?11, crashes = 0
 WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9
-RETURNING tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0
 
 -- claim: take a thread that is as it was loaded, if it is free, or its lease lapsed, or its owner dead (?14)
 UPDATE pregel_threads
@@ -106,7 +104,6 @@ SET seq = seq + ?1, mark = ?2, last_id = coalesce(?3, last_id), updated_at = ?4,
     graph = coalesce(nullif(?17, ''), graph), crashes = CASE WHEN run IS NULL THEN crashes ELSE crashes + 1 END
 WHERE tno = ?6 AND epoch = ?7 AND gen = ?8 AND seq = ?9
   AND (run IS NULL OR ?14 OR CASE WHEN boot = ?18 THEN expires_boot < ?5 ELSE expires < ?4 END)
-RETURNING tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0
 
 -- create: claim a thread that does not exist, above the epoch of its tombstone
 INSERT INTO pregel_threads
@@ -114,7 +111,10 @@ INSERT INTO pregel_threads
 VALUES (?1, max(1 + coalesce((SELECT epoch FROM pregel_tombstones WHERE digest = ?2), 0), CAST(?3 * 1000 AS INTEGER)),
         ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?3 + ?10, ?11 + ?10, ?12, ?13, ?14, ?3)
 ON CONFLICT DO NOTHING
-RETURNING tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0
+
+-- standing_row: a thread's row after an append that hit it (RETURNING costs three times as much)
+SELECT tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0
+FROM pregel_threads WHERE thread = ?
 
 -- make_thread: a thread row for a put without authority
 INSERT INTO pregel_threads (thread, epoch, updated_at)

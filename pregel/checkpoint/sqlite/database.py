@@ -72,27 +72,50 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The writing connection inside a transaction; committed at the end, rolled back on any error."""
-        with self._write_lock:
-            connection = self._open_writer()
-            if self._turn is None:
-                yield from self._transaction(connection)
-                return
-            self._take_turn()
-            try:
-                self._check_file()
-                yield from self._transaction(connection)
-            finally:
-                self._turn.give()
-
-    def _transaction(self, connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+        connection = self.begin()
         try:
-            connection.execute("BEGIN IMMEDIATE")
             yield connection
-            connection.execute("COMMIT")
         except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            self.roll_back()
             raise
+        self.commit()
+
+    def begin(self) -> sqlite3.Connection:
+        """The same by hand: exactly one of `commit` and `roll_back` must follow."""
+        self._write_lock.acquire()
+        try:
+            connection = self._open_writer()
+            if self._turn is not None:
+                self._take_turn()
+                self._check_file()
+            connection.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            self.roll_back()
+            raise
+        return connection
+
+    def commit(self) -> None:
+        """End the transaction; when that fails it is rolled back."""
+        assert self._writer is not None
+        try:
+            self._writer.execute("COMMIT")
+        except BaseException:
+            self.roll_back()
+            raise
+        self._leave()
+
+    def roll_back(self) -> None:
+        """Undo the transaction."""
+        try:
+            if self._writer is not None and self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._turn is not None:
+            self._turn.give()
+        self._write_lock.release()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

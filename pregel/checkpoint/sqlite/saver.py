@@ -101,13 +101,19 @@ class SqliteSaver(JournalSaver):
             with self.database.reading() as connection:
                 rows: list[Row] = _perform(connection, request)
                 return rows
-        with self.database.writing() as connection:
-            head = connection.execute(STATEMENTS[request.head.name], request.head.args).fetchall()
-            if head:
-                tno = head[0][0]
+        connection = self.database.begin()  # and not `writing`: this is the hot path
+        try:
+            rows = []
+            if connection.execute(STATEMENTS[request.head.name], request.head.args).rowcount == 1:
+                rows = connection.execute(STATEMENTS["standing_row"], (request.thread,)).fetchall()
+                tno = rows[0][0]
                 for many in request.rest:
                     connection.executemany(STATEMENTS[many.name], [(tno, *row) for row in many.rows])
-            return head
+        except BaseException:
+            self.database.roll_back()
+            raise
+        self.database.commit()
+        return rows
 
 
 def _perform(connection: sqlite3.Connection, request: Sql | Many) -> Any:
