@@ -1,0 +1,96 @@
+"""update_state over work that is pending: questions, failures, half finished steps, joins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pregel.graph import START
+from pregel.types import Command, interrupt
+
+from .conftest import Runner
+from .marks import Saver, Thread, chain, failing_once, mark, parallel
+
+
+def test_an_update_as_a_node_that_asks_takes_its_question_away(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y", "z", y=lambda state: {"a": [interrupt("?")]}).compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+
+    run.update(app, thread("1"), {"a": ["u"]}, as_node="y")
+
+    state = run.state(app, thread("1"))
+    assert (state.next, state.interrupts) == (("z",), ())
+    assert run.invoke(app, None, thread("1")) == {"a": ["x", "u", "z"]}
+
+
+def test_an_update_as_the_node_before_a_question_leaves_the_node_pending_unasked(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    app = chain("x", x=lambda state: {"a": [interrupt("?")]}).compile(checkpointer=saver)
+    (first,) = run.invoke(app, {"a": []}, thread("1"))["__interrupt__"]
+
+    run.update(app, thread("1"), {"a": ["u"]}, as_node=START)
+
+    state = run.state(app, thread("1"))
+    assert (state.next, state.interrupts, state.values) == (("x",), (), {"a": ["u"]})
+    (again,) = run.invoke(app, None, thread("1"))["__interrupt__"]
+    assert (again.value, again.id == first.id) == ("?", False)
+    assert run.invoke(app, Command(resume="yes"), thread("1")) == {"a": ["u", "yes"]}
+
+
+@pytest.mark.parametrize("values", [{"a": ["u"]}, None])
+def test_an_update_for_a_pending_node_keeps_what_its_siblings_finished(
+    run: Runner, saver: Saver, thread: Thread, values: Any
+) -> None:
+    graph = parallel("w", "x", "y", y=lambda state: {"a": [interrupt("?")]}).add_node("z", mark("z"))
+    app = graph.add_edge(["w", "x", "y"], "z").add_node("e", mark("e")).add_edge("w", "e").compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+
+    run.update(app, thread("1"), values, as_node="y")
+
+    stands = ["w", "x"] if values is None else ["w", "x", "u"]
+    assert run.state(app, thread("1")).values == {"a": stands}
+    assert run.invoke(app, None, thread("1")) == {"a": [*stands, "e", "z"]}
+
+
+@pytest.mark.parametrize("as_node", [None, START])
+def test_an_update_from_before_a_half_finished_step_plans_the_step_anew(
+    run: Runner, saver: Saver, thread: Thread, as_node: str | None
+) -> None:
+    app = parallel("x", "y", y=lambda state: {"a": [interrupt("?")]}).compile(checkpointer=saver)
+    run.invoke(app, {"a": ["i"]}, thread("1"))
+
+    run.update(app, thread("1"), {"b": "new"}, as_node=as_node)
+
+    state = run.state(app, thread("1"))
+    assert (state.values, set(state.next)) == ({"a": ["i"], "b": "new"}, {"x", "y"})
+    assert [question.value for question in run.invoke(app, None, thread("1"))["__interrupt__"]] == ["?"]
+    assert run.invoke(app, Command(resume="yes"), thread("1"))["a"] == ["i", "x", "yes"]
+
+
+def test_an_update_keeps_what_a_command_wrote_before_a_failure(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y", y=failing_once("y", RuntimeError("once"))).compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"), interrupt_before=["y"])
+    with pytest.raises(RuntimeError, match="once"):
+        run.invoke(app, Command(update={"a": ["c"]}), thread("1"))
+
+    run.update(app, thread("1"), {"b": "new"})
+
+    assert run.state(app, thread("1")).values == {"a": ["x", "c"], "b": "new"}
+    assert run.invoke(app, None, thread("1"))["a"] == ["x", "c", "y"]
+
+
+@pytest.mark.parametrize("defer", [False, True])
+def test_an_update_as_a_node_that_waited_for_others_is_its_turn(
+    run: Runner, saver: Saver, thread: Thread, defer: bool
+) -> None:
+    graph = parallel("x", "y").add_node("z", mark("z"), defer=defer).add_node("e", mark("e"))
+    app = graph.add_edge(["x", "y"], "z").add_edge("z", "e").compile(checkpointer=saver, interrupt_before=["z"])
+    run.invoke(app, {"a": []}, thread("1"))
+
+    run.update(app, thread("1"), {"a": ["u"]}, as_node="z")
+
+    assert run.state(app, thread("1")).next == ("e",)
+    assert run.invoke(app, None, thread("1")) == {"a": ["x", "y", "u", "e"]}
+    assert run.invoke(app, {"a": []}, thread("1"), interrupt_before=[])["a"][4:] == ["x", "y", "z", "e"]
