@@ -135,7 +135,7 @@ class Journal:
         self.held_writes += [r for r in step.writes if stored.get(r.ns, r.checkpoint) == r.checkpoint]
         if step.release is not None:
             writes, self.held_writes = self.held_writes, []
-            saves, self.held_saves = list(self.held_saves.values()), {}
+            saves, self.held_saves = sorted(self.held_saves.values(), key=_id), {}  # the last is the newest of all
             return writes, saves
         return ([], []) if self.claimed else (answers, [])
 
@@ -273,6 +273,10 @@ async def whole(work: Awaitable[T]) -> T:
     if cancelled:
         raise asyncio.CancelledError
     return result
+
+
+def _id(save: Save) -> str:
+    return save.id
 
 
 def _merged(held: Save, save: Save) -> Save:
