@@ -1,0 +1,143 @@
+"""Bytes of released versions still load. `python -m tests.unit.test_serde_golden` adds values that the file lacks."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from collections import Counter, OrderedDict, defaultdict, deque
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, Flag
+from fractions import Fraction
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import msgpack  # type: ignore[import-untyped]
+import pytest
+from pydantic import BaseModel
+
+from pregel.channels import DeltaSnapshot
+from pregel.checkpoint.serde.codecs import BY_CODE
+from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pregel.checkpoint.serde.objects import LOADERS
+from pregel.messages import AIMessage, HumanMessage
+from pregel.types import Command, Interrupt, Overwrite, PregelTask, Send, StateSnapshot, StateUpdate, TimeoutPolicy
+
+FILE = Path(__file__).parents[1] / "golden" / "serde.json"
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Access(Flag):
+    READ = 1
+    WRITE = 2
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    name: str
+
+
+class Model(BaseModel):
+    title: str
+    n: int = 1
+
+
+for _cls in (Colour, Access, Point, Plain, Model):
+    _cls.__module__ = "golden"  # however this file is imported
+
+serde = JsonPlusSerializer(allow=[Colour, Access, Point, Plain, Model])
+
+VALUES: dict[str, Any] = {
+    "plain": {"a": [1, 1.5, True, None, "é", b"b"], 2: "int key"},
+    "tuple": (1, (2,)),
+    "big int": -(2**70),
+    "bytearray": [bytearray(b"x")],
+    "set": {3, 1, 2},
+    "frozenset": frozenset({"a"}),
+    "deque": deque([1], maxlen=2),
+    "ordered dict": OrderedDict(a=1),
+    "defaultdict": defaultdict(list, a=[1]),
+    "counter": Counter("aab"),
+    "complex": 1 + 2j,
+    "decimal": Decimal("1.10"),
+    "fraction": Fraction(1, 3),
+    "naive datetime": datetime(2026, 1, 2, 3, 4, 5, 6),
+    "datetime": datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"), fold=1),
+    "date": date(2026, 1, 2),
+    "time": time(1, 2, 3, 4, UTC),
+    "timedelta": timedelta(1, 2, 3),
+    "timezone": timezone(timedelta(hours=1), "X"),
+    "zone": ZoneInfo("Europe/Berlin"),
+    "uuid": UUID(int=1),
+    "range": range(1, 9, 2),
+    "path": PurePosixPath("a/b"),
+    "slice": slice(1, 2, None),
+    "regex": re.compile("a+", re.IGNORECASE),
+    "ellipsis": ...,
+    "address": ipaddress.ip_address("127.0.0.1"),
+    "enum": Colour.RED,
+    "flag": Access.READ | Access.WRITE,
+    "named tuple": Point(1, 2),
+    "dataclass": Plain("a"),
+    "model": Model(title="t"),
+    "human message": HumanMessage("hi", id="1"),
+    "ai message": AIMessage("", tool_calls=[{"name": "t", "args": {"x": 1}, "id": "c"}], id="2"),
+    "send": Send("n", (1,), timeout=TimeoutPolicy(run_timeout=1)),
+    "command": Command(update={"a": 1}, goto="n"),
+    "interrupt": Interrupt("q", "a" * 32),
+    "overwrite": Overwrite([1]),
+    "snapshot": StateSnapshot({"a": 1}, (), {}, None, None, None, (), ()),
+    "task": PregelTask("id", "n", ("p",)),
+    "update": StateUpdate({"a": 1}, "n"),
+    "delta": DeltaSnapshot([1]),
+}
+
+
+def stored() -> dict[str, str]:
+    found: dict[str, str] = json.loads(FILE.read_text("utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_stored_bytes_load_as_the_value_they_were(name: str) -> None:
+    back = serde.loads(bytes.fromhex(stored()[name]))
+
+    assert (VALUES[name], type(VALUES[name])) == (back, type(back))
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_value_is_stored_as_it_always_was(name: str) -> None:
+    assert stored()[name] == serde.dumps(VALUES[name]).hex()
+
+
+def test_every_ext_code_has_a_golden_value() -> None:
+    used: set[int] = set()
+
+    def look_inside(code: int, data: bytes) -> None:
+        used.add(code)
+        if code in LOADERS or not BY_CODE[code].raw:
+            msgpack.unpackb(data, strict_map_key=False, ext_hook=look_inside)
+
+    for text in stored().values():
+        msgpack.unpackb(bytes.fromhex(text), strict_map_key=False, ext_hook=look_inside)
+
+    assert {*BY_CODE, *LOADERS} == used
+
+
+if __name__ == "__main__":
+    old = stored() if FILE.exists() else {}
+    FILE.parent.mkdir(exist_ok=True)
+    new = {name: old.get(name) or serde.dumps(value).hex() for name, value in VALUES.items()}
+    FILE.write_text(json.dumps({**old, **new}, indent=1) + "\n", "utf-8")
