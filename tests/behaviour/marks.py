@@ -11,7 +11,7 @@ from pregel.graph import START, StateGraph
 
 Saver = BaseCheckpointSaver[Any]
 Thread = Callable[[str], Any]
-Node = Callable[[Any], Any]
+Node = Any  # a function of the state, or a compiled graph
 
 
 class State(TypedDict, total=False):
