@@ -3,7 +3,7 @@
 1. The parts of a Step are performed in field order; news is fed, and so stored, before chunks that came with it show.
 2. A single task whose code is async is awaited right here, with no task of its own around it; several get one each and
    post their own end.
-3. An append runs to its end whatever is cancelled meanwhile.
+3. What a Step loads and stores is done whole, whatever is cancelled meanwhile.
 4. Cancelling or closing the run winds the flow down: what ended is stored, async tasks are cancelled, threads are
    waited for.
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 from pregel.engine.body import arun_body
 from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step
-from pregel.engine.journal import AwaitingJournal
+from pregel.engine.journal import AwaitingJournal, whole
 from pregel.engine.pool import Job, shared_pool
 from pregel.engine.task import Task
 
@@ -111,10 +111,7 @@ class AwaitingDriver:
         if self.journal is not None and (step.load or step.stores):
             self.sound = False
             try:
-                if step.load:
-                    events.append(await self.journal.load(step.load))
-                if step.stores:
-                    await self.journal.store(step)
+                await whole(_journaled(self.journal, step, events))
             except asyncio.CancelledError:
                 self.sound = True  # delivered after the append had landed
                 raise
@@ -259,6 +256,13 @@ class AwaitingDriver:
             item = self.inbox.popleft()
             if isinstance(item, ENDS):
                 self.jobs.pop(item.task, None)
+
+
+async def _journaled(journal: AwaitingJournal, step: Step, events: list[Event]) -> None:
+    if step.load:
+        events.append(await journal.load(step.load))
+    if step.stores:
+        await journal.store(step)
 
 
 def awaits(task: Task) -> bool:

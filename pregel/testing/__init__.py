@@ -2,6 +2,7 @@
 
 from pregel.testing.clock import FakeClock
 from pregel.testing.explore import ExploreFailure, Report, crash_matrix, explore
+from pregel.testing.landed import Landed
 from pregel.testing.scripted import Died, Fault, SaverFailed, Script, ScriptedDriver, ScriptedJournal
 from pregel.testing.trace import Trace
 
@@ -10,6 +11,7 @@ __all__ = [
     "ExploreFailure",
     "FakeClock",
     "Fault",
+    "Landed",
     "Report",
     "SaverFailed",
     "Script",
