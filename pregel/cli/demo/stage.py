@@ -18,7 +18,7 @@ from typing import Any
 from pregel.cli.demo.desk import ADDRESS, Desk, child_environment, open_provider
 from pregel.cli.screen import Screen
 
-PATIENCE = 30.0  # seconds until something that must happen counts as not happening
+PATIENCE = 60.0  # seconds until something that must happen counts as not happening
 PAUSE = 0.01
 
 
