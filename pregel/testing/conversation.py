@@ -209,12 +209,17 @@ class Conversation:
             taken_over.append((result, thread.landed.count))
 
         driver.meanwhile = meanwhile
-        with suppress(AuthorityLost, ClaimMissed):
+        told = False
+        try:
             driver.run()
+        except (AuthorityLost, ClaimMissed):
+            told = True
         self._check_rules(driver)
         ((result, count),) = taken_over
         if count != thread.landed.count:
             self._fail("zombie", "a process that others had taken over from stored something")
+        if thread.landed.refused and not told:
+            self._fail("zombie", "a process went on although what it wanted to store was refused")
         return result
 
     def _taken_up(self, thread: _Thread, input: Any, before: ThreadRow, finished: set[str]) -> Result:

@@ -21,7 +21,8 @@ class Landed:
     """The acknowledged appends of one thread; `broken` is the first law that one of them broke, in plain words."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = 0  # of appends that landed
+        self.refused = 0
         self.broken = ""
         self.seq = 0
         self.run: bytes | None = None
@@ -43,6 +44,7 @@ class Landed:
     def add(self, append: Append, receipt: Receipt) -> None:
         """Take in the answer to an append."""
         if not receipt.landed:
+            self.refused += 1
             return
         self.count += 1
         self._authority(append, receipt)
