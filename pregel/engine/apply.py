@@ -55,17 +55,19 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
     changed: dict[str, bool] = {}  # name -> whether it is available now
     updated: list[str] = []
     bump, seen = _mark_seen(state, tasks, changed)
-    for name, values in _grouped(graph, tasks).items():
-        channel = channels[name]
-        if channel.update(values):
-            available = changed[name] = channel.is_available()
-            if available:
-                updated.append(name)
+    for name, values in _grouped(tasks).items():
+        if name in graph.channels:
+            channel = channels[name]
+            if channel.update(values):
+                changed[name] = available = channel.is_available()
+                if available:
+                    updated.append(name)
+        elif name not in IGNORED:
+            raise _unknown(graph, tasks, name)
     if bump:
-        if state.live:
-            for name in tuple(state.live):
-                if name not in updated and channels[name].update(()):
-                    _changed(name, channels, changed, updated)
+        for name in [name for name in state.live if name not in updated]:
+            if channels[name].update(()):
+                _changed(name, channels, changed, updated)
         if graph.finishers and graph.trigger_to_nodes.keys().isdisjoint(updated):
             for name in graph.finishers:
                 if channels[name].finish():
@@ -77,7 +79,7 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
 
 
 def _changed(name: str, channels: Channels, changed: dict[str, bool], updated: list[str]) -> None:
-    available = changed[name] = channels[name].is_available()
+    changed[name] = available = channels[name].is_available()
     if available:
         updated.append(name)
 
@@ -86,64 +88,66 @@ def _mark_seen(state: State, tasks: Sequence[Finished], changed: dict[str, bool]
     """What the tasks were triggered by is seen and consumed; whether anything was triggered, and whose map is new."""
     counters, seen, channels = state.counters, state.seen, state.channels
     marked: dict[str, None] = {}
-    consumed: dict[str, None] | None = None
+    consumed: dict[str, None] = {}
     bump = False
     for task in tasks:
         name = task.name
-        entry = seen.get(name)
-        if entry is None:
+        if name in seen:
+            entry = seen[name]
+        else:
             entry = seen[name] = {}
             marked[name] = None
         for trigger in task.triggers:
             bump = True
-            counter = counters.get(trigger)
-            if counter is not None:
-                if entry.get(trigger) != counter:
-                    entry[trigger] = counter
+            if trigger in counters:
+                if entry.get(trigger) != counters[trigger]:
+                    entry[trigger] = counters[trigger]
                     marked[name] = None
                 if channels[trigger].consumes:
-                    consumed = consumed or {}
                     consumed[trigger] = None
-    for trigger in consumed or ():
+    for trigger in consumed:
         if channels[trigger].consume():
             changed[trigger] = channels[trigger].is_available()
     return bump, marked
 
 
-def _grouped(graph: Plan, tasks: Sequence[Finished]) -> Mapping[str, list[Any]]:
+def _grouped(tasks: Sequence[Finished]) -> dict[str, list[Any]]:
+    """The values written to each channel, in task order."""
     grouped: dict[str, list[Any]] = {}
-    known = graph.channels
     for task in tasks:
         for name, value in task.writes:
-            values = grouped.get(name)
-            if values is not None:
-                values.append(value)
-            elif name in known:
+            if name in grouped:
+                grouped[name].append(value)
+            else:
                 grouped[name] = [value]
-            elif name not in IGNORED:
-                raise InvalidUpdateError(
-                    f"Node {task.name!r} wrote to the unknown channel {name!r}.",
-                    fix=f"Known channels: {', '.join(sorted(known))}.",
-                    node=task.name,
-                    channel=name,
-                )
     return grouped
+
+
+def _unknown(graph: Plan, tasks: Sequence[Finished], name: str) -> InvalidUpdateError:
+    node = next(task.name for task in tasks if any(channel == name for channel, _ in task.writes))
+    return InvalidUpdateError(
+        f"Node {node!r} wrote to the unknown channel {name!r}.",
+        fix=f"Known channels: {', '.join(sorted(graph.channels))}.",
+        node=node,
+        channel=name,
+    )
 
 
 def _count(state: State, changed: Mapping[str, bool]) -> None:
     """One new counter for all that changed; views and the set of expiring channels follow."""
-    counter = state.counter = state.counter + 1
-    counters, channels, live, viewed = state.counters, state.channels, state.live, state.viewed
+    state.counter += 1
+    counter, counters, channels, viewed = state.counter, state.counters, state.channels, state.viewed
     for name, available in changed.items():
         counters[name] = counter
-        if channels[name].expires:
+        channel = channels[name]
+        if channel.expires:
             if available:
-                live.add(name)
+                state.live.add(name)
             else:
-                live.discard(name)
+                state.live.discard(name)
         if name in viewed:
             for view in viewed[name]:
-                view.refresh(name, channels[name])
+                view.refresh(name, channel, available)
 
 
 def values_of(state: State, names: Iterable[str]) -> dict[str, tuple[int, Any]]:

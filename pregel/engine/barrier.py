@@ -58,8 +58,8 @@ class Barrier:
             step.cancel = [(task, abandon) for task, abandon in step.cancel if task in self.open]
             stopped = {task for task, _ in step.cancel}
             step.start = [task for task in step.start if task not in stopped]
-        if self.open:  # somebody is still out: what came in so far is stored now
-            step.writes.extend(self.unsaved)
+        if self.open and self.unsaved:  # somebody is still out: what came in so far is stored now
+            step.writes += self.unsaved
             self.unsaved = []
 
     @property
@@ -95,16 +95,17 @@ class Barrier:
         return True
 
     def _done(self, event: Done, step: Step) -> None:
-        task = event.task
+        task, frame = event.task, self.frame
         if not self._ends(task):
             return
-        task.writes = event.writes
+        task.writes = writes = event.writes
         self.finished.append(task)
-        untracked = self.frame.plan.untracked
-        rows = [write for write in event.writes if write[0] not in untracked] if untracked else event.writes
-        self.keep(task, rows or [(NO_WRITES, None)])
-        if "updates" in self.frame.shows and task.name not in self.frame.plan.hidden:
-            step.emit.append((self.frame.ns, "updates", task_update(self.frame, task)))
+        if frame.journal is not None:
+            untracked = frame.plan.untracked
+            rows = [write for write in writes if write[0] not in untracked] if untracked else writes
+            self.keep(task, rows or [(NO_WRITES, None)])
+        if frame.shows and "updates" in frame.shows and task.name not in frame.plan.hidden:
+            step.emit.append((frame.ns, "updates", task_update(frame, task)))
 
     def _paused(self, event: Paused, step: Step) -> None:
         task = event.task

@@ -70,7 +70,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             return (yield from _incomplete(frame, step, barrier))
         if barrier.commands:
             return (yield from close(frame, step, "parent", command=[error.command for _, error in barrier.commands]))
-        step.writes.extend(barrier.unsaved)
+        step.writes += barrier.unsaved
         failure = _apply(frame, step, barrier.in_order)
         if failure is not None:
             return (yield from close(frame, step, "failed", error=failure))
@@ -85,14 +85,16 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
 
 def _apply(frame: Frame, step: Step, tasks: Sequence[Task]) -> Exception | None:
     """Apply a whole step and queue its checkpoint; the exception when a reducer or a channel refused."""
-    journaled = frame.journal is not None
     try:
         applied = apply(frame.plan, frame.state, tasks)
     except Exception as error:
         error.add_note(f"While applying step {frame.state.step} of thread {frame.run.thread!r}")
         return error
-    paths = [task.path_text for task in tasks] if journaled else []
-    commit(frame, step, applied, "loop", paths, next_lineage(frame.state.lineage, paths) if journaled else b"")
+    if frame.journal is None:
+        frame.state.step += 1
+    else:
+        paths = [task.path_text for task in tasks]
+        commit(frame, step, applied, "loop", paths, next_lineage(frame.state.lineage, paths))
     if (frame.watched or not frame.emitted) and touches(frame.output_keys, tasks):
         show_values(frame, step)
     return None

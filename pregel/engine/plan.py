@@ -18,6 +18,7 @@ from pregel.types import RetryPolicy, Send
 
 if TYPE_CHECKING:
     from pregel.engine.frame import Frame
+    from pregel.engine.state import State
 
 TASKS, START, END, INPUT, INTERRUPT_SEEN = "__pregel_tasks", "__start__", "__end__", "__input__", "__interrupt__"
 HIDDEN = "langsmith:hidden"
@@ -76,7 +77,7 @@ def plan(graph: Plan, frame: Frame) -> list[Task]:
         tasks.extend(_sent(graph, frame, index, send) for index, send in enumerate(state.channels[TASKS].get()))
     for name in _candidates(graph, updated):
         node = graph.nodes[name]
-        if _is_triggered(frame, name, node):
+        if _is_triggered(state, name, node):
             tasks.append(Task(frame, name, node, (PULL, name), graph.triggers[name]))
     return tasks
 
@@ -86,15 +87,14 @@ def _candidates(graph: Plan, updated: list[str] | None) -> Iterable[str]:
         return graph.nodes
     found: list[str] = []
     for channel in updated:
-        nodes = graph.trigger_to_nodes.get(channel)
-        if nodes is not None:
-            found += nodes
+        if channel in graph.trigger_to_nodes:
+            found += graph.trigger_to_nodes[channel]
     return sorted(set(found)) if len(found) > 1 else found
 
 
-def _is_triggered(frame: Frame, name: str, node: PregelNode) -> bool:
-    state = frame.state
-    channels, counters, seen = state.channels, state.counters, state.seen.get(name)
+def _is_triggered(state: State, name: str, node: PregelNode) -> bool:
+    channels, counters = state.channels, state.counters
+    seen = state.seen[name] if name in state.seen else None
     for trigger in node.triggers:
         newer = seen is None or counters.get(trigger, 0) > seen.get(trigger, 0)
         if newer and channels[trigger].is_available():

@@ -53,17 +53,16 @@ class View:
         self.values: dict[str, Any] = {}
         self.containers: dict[str, Callable[[Any], Any]] = {}
         for key in keys:
-            self.refresh(key, channels[key])
+            self.refresh(key, channels[key], channels[key].is_available())
 
-    def refresh(self, key: str, channel: BaseChannel[Any, Any, Any]) -> None:
+    def refresh(self, key: str, channel: BaseChannel[Any, Any, Any], available: bool) -> None:
         """Take in what the channel holds now."""
-        if channel.is_available():
+        if available:
             self.values[key] = value = channel.get()
-            copier = COPIERS.get(type(value))
-            if copier is not None:
-                self.containers[key] = copier
-            elif key in self.containers:
-                del self.containers[key]
+            if type(value) in COPIERS:
+                self.containers[key] = COPIERS[type(value)]
+            elif self.containers:
+                self.containers.pop(key, None)
         else:
             self.values.pop(key, None)
             self.containers.pop(key, None)
