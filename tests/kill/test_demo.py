@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pregel.checkpoint.sqlite import SqliteSaver
 
+from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli.demo import review_story, trip_story
 from pregel.cli.demo.desk import child_environment
 from pregel.cli.demo.review import SourceFile, build_review
