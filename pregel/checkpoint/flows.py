@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -254,13 +254,11 @@ def threads_flow(status: str | None, limit: int | None) -> Flow[list[ThreadRow]]
     return [thread_row(row) for row in rows]
 
 
-def intern_flow(names: Names, texts: Iterable[str]) -> Flow[None]:
+def intern_flow(names: Names, texts: Sequence[str]) -> Flow[None]:
     """Give each of these names a number."""
-    wanted = sorted(set(texts) - names.ids.keys())
-    if wanted:
-        yield Many("intern", [(text,) for text in wanted])
-        for text in wanted:
-            names.learn((yield Sql("name", (text,))))
+    yield Many("intern", [(text,) for text in texts])
+    for text in texts:
+        names.learn((yield Sql("name", (text,))))
 
 
 def delete_flow(thread: str, digest: bytes, now: float) -> Flow[None]:

@@ -48,6 +48,7 @@ class JournalSaver(BaseCheckpointSaver[str]):
     def __init__(self, *, serde: SerializerProtocol | UntypedSerializerProtocol | None = None) -> None:
         super().__init__(serde=serde)
         self.names = Names()
+        self._interned: Iterable[str] = ()
 
     # -- what a store defines ----------------------------------------------------------------------------------------
 
@@ -71,8 +72,9 @@ class JournalSaver(BaseCheckpointSaver[str]):
 
     def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
         """The thread's row and these checkpoints, as of one moment. Interns `names` first when some are unknown."""
-        if any(name not in self.names.ids for name in names):
+        if names is not self._interned:  # a graph gives the same object each time, and it may have thousands
             self.intern(names)
+            self._interned = names
         return self.read(flows.load_flow(self._decoder(), thread, loads))
 
     def page(self, thread: str | None, page: Page) -> list[tuple[str, Saved]]:
@@ -81,7 +83,8 @@ class JournalSaver(BaseCheckpointSaver[str]):
 
     def intern(self, texts: Iterable[str]) -> None:
         """Give names a number, once per store; `self.names` then knows them."""
-        self.write(flows.intern_flow(self.names, texts))
+        if unknown := sorted(set(texts) - self.names.ids.keys()):
+            self.write(flows.intern_flow(self.names, unknown))
 
     def threads(self, *, status: Status | None = None, limit: int | None = None) -> list[ThreadRow]:
         """The threads, the last written first."""

@@ -128,7 +128,7 @@ class InMemorySaver(JournalSaver):
         self._threads: dict[str, Thread] = {}
         self._numbers: dict[int, Thread] = {}
         self._tombstones: dict[bytes, int] = {}
-        self._texts: list[str] = []
+        self._name_numbers: dict[str, int] = {}
         self._statements: dict[str, Callable[..., Any]] = {
             name.removeprefix("_do_"): getattr(self, name) for name in dir(self) if name.startswith("_do_")
         }
@@ -333,14 +333,13 @@ class InMemorySaver(JournalSaver):
         return found if size < 0 else found[:size]
 
     def _do_names(self, last: int, wanted: int) -> list[Row]:
-        return list(enumerate(self._texts[last:], last + 1))
+        return [(number, text) for text, number in self._name_numbers.items() if number > last]
 
     def _do_name(self, text: str) -> list[Row]:
-        return [(self._texts.index(text) + 1, text)]
+        return [(self._name_numbers[text], text)]
 
     def _do_intern(self, text: str) -> None:
-        if text not in self.names.ids:
-            self._texts.append(text)
+        self._name_numbers.setdefault(text, len(self._name_numbers) + 1)
 
     def _do_lock_thread(self, name: str) -> list[Row]:
         thread = self._threads.get(name)

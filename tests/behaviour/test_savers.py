@@ -354,6 +354,21 @@ def test_threads_are_listed_last_written_first(saver: JournalSaver) -> None:
     assert ["four", "three"] == [row.thread for row in saver.threads(limit=2)]
 
 
+@pytest.mark.acceptance("S1-36")
+def test_a_new_thread_is_an_empty_history_and_threads_see_nothing_of_each_other(saver: JournalSaver) -> None:
+    for name in ("one", "two"):
+        run = Run(saver, name)
+        run.save({"a": name})
+        run.write([("b", name)])
+
+    assert [] == list(saver.list(config("three")))
+    for name in ("one", "two"):
+        assert [({"a": name}, [name])] == [
+            (found.checkpoint["channel_values"], [value for _, _, value in found.pending_writes or ()])
+            for found in saver.list(config(name))
+        ]
+
+
 # -- history -----------------------------------------------------------------------------------------------------------
 
 
