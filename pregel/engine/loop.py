@@ -60,6 +60,8 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             barrier.finished.extend(task for task in tasks if task.writes_stored)
         if not ready or (ready[0].node.pure and all(task.node.pure for task in ready)):
             barrier.run_pure(ready, step)
+            if barrier.failed and step.claim:  # an input that is none: nothing of this call was stored yet, nothing is
+                return Result("failed", error=barrier.first_error)
         else:
             step.start += ready
             while barrier.open:

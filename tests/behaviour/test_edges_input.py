@@ -140,6 +140,22 @@ def test_new_input_over_pending_sends_gives_them_up(run: Runner, saver: Saver, t
     assert run.invoke(app, {"a": ["2"]}, thread("1")) == {"a": ["go", "2", "x"]}
 
 
+@pytest.mark.parametrize("value", [["no", "state"], "text", 5])
+def test_an_input_that_is_refused_leaves_the_thread_as_it_was(
+    run: Runner, saver: Saver, thread: Thread, value: Any
+) -> None:
+    app = chain("x", x=lambda state: {"a": [interrupt("?")]}).compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+    before = run.history(app, thread("1"))
+
+    for config in (thread("1"), thread("2")):
+        with pytest.raises(InvalidUpdateError):
+            run.invoke(app, value, config)
+
+    assert (run.history(app, thread("1")), run.history(app, thread("2"))) == (before, [])
+    assert run.invoke(app, Command(resume="yes"), thread("1")) == {"a": ["yes"]}
+
+
 # -- commands as input -------------------------------------------------------------------------------------------------
 
 
