@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ import pytest
 from pregel.checkpoint.flows import Sql
 from pregel.checkpoint.records import Load, Page
 from pregel.checkpoint.sqlite import SqliteSaver
-from pregel.errors import InvalidInputError, StoreError, StoreMoved
+from pregel.errors import InvalidInputError, JournalDamaged, StoreError, StoreMoved
 from pregel.flow import Flow
 from tests.behaviour.journals import Run, everything, newest
 
@@ -31,6 +32,12 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def saver(path: Path) -> Iterator[SqliteSaver]:
+    with SqliteSaver.from_conn_string(path, synchronous="NORMAL") as made:
+        yield made
+
+
+@pytest.fixture
+def impatient(path: Path) -> Iterator[SqliteSaver]:
     with SqliteSaver.from_conn_string(path, synchronous="NORMAL", timeout=0.05) as made:
         yield made
 
@@ -194,8 +201,8 @@ def test_a_file_that_was_replaced_takes_no_more_appends(saver: SqliteSaver, path
         run.save({"a": 2})
 
 
-def test_a_foreign_writer_that_does_not_end_is_a_named_error(saver: SqliteSaver, path: Path) -> None:
-    run = Run(saver)
+def test_a_foreign_writer_that_does_not_end_is_a_named_error(impatient: SqliteSaver, path: Path) -> None:
+    run = Run(impatient)
     run.save({"a": 1})
     other = raw(path)
     other.execute("BEGIN IMMEDIATE")
@@ -207,8 +214,8 @@ def test_a_foreign_writer_that_does_not_end_is_a_named_error(saver: SqliteSaver,
     assert run.send(run.blank()).landed
 
 
-def test_a_writer_of_ours_that_does_not_end_is_a_named_error(saver: SqliteSaver, path: Path) -> None:
-    run = Run(saver)
+def test_a_writer_of_ours_that_does_not_end_is_a_named_error(impatient: SqliteSaver, path: Path) -> None:
+    run = Run(impatient)
     run.save({"a": 1})
     with open(f"{path}-queue", "rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -243,6 +250,32 @@ def test_a_page_read_leaves_no_cursor_that_holds_the_log(saver: SqliteSaver, pat
     busy, *_ = raw(path).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     assert 0 == busy
+
+
+def test_a_lost_value_is_named_and_other_checkpoints_still_load(saver: SqliteSaver, path: Path) -> None:
+    run = Run(saver)
+    first = run.save({"a": "x" * 100})
+    run.save({"a": "y" * 100})
+    raw(path).execute("DELETE FROM pregel_channel_values WHERE at = 2")
+
+    with pytest.raises(JournalDamaged, match="The value of 'a' at 2 is gone"):
+        newest(saver)
+
+    assert saver.load("t", [Load("", first)]).saved[0] is not None
+
+
+def test_threads_of_one_process_share_a_saver(saver: SqliteSaver) -> None:
+    def work(name: str) -> None:
+        run = Run(saver, name)
+        for i in range(20):
+            run.save({"a": i})
+            newest(saver, name)
+        run.release()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, [f"t{n}" for n in range(8)]))
+
+    assert {f"t{n}": 21 for n in range(8)} == {row.thread: row.seq for row in saver.threads()}
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------
