@@ -249,13 +249,20 @@ def test_reduced_order_does_not_depend_on_who_finished_first(run: Runner) -> Non
 
 @pytest.mark.acceptance("S1-33")
 def test_a_failed_step_applies_nothing(run: Runner, saver: Saver, thread: Thread) -> None:
-    def fail(state: Totals) -> None:
+    ok_runs = threading.Event()
+
+    def ok(state: Totals) -> dict[str, Any]:
+        ok_runs.set()
+        return {"visited": ["ok"]}
+
+    def bad(state: Totals) -> None:
+        assert ok_runs.wait(20)
         raise RuntimeError("no")
 
     graph = StateGraph(Totals)
     graph.add_node("a", double)
-    graph.add_node("ok", lambda state: {"visited": ["ok"]})
-    graph.add_node("bad", fail)
+    graph.add_node("ok", ok)
+    graph.add_node("bad", bad)
     graph.add_edge(START, "a").add_edge("a", "ok").add_edge("a", "bad")
     app = graph.compile(checkpointer=saver)
 
