@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, Self
 
-from pregel.channels.base import MISSING, BaseChannel, Missing, Value
+from pregel.channels.base import MISSING, BaseChannel, Missing, Value, copy_container
 from pregel.channels.overwrite import surviving
 
 
@@ -23,7 +23,7 @@ class AnyValue(Generic[Value], BaseChannel[Value, Value, Value]):
 
     def update(self, values: Sequence[Value]) -> bool:
         if values:
-            self.value = surviving(values, self.key, guard=False)
+            self.value = copy_container(surviving(values, self.key, guard=False))
             return True
         had_value = self.value is not MISSING
         self.value = MISSING

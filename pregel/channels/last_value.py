@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, Self
 
-from pregel.channels.base import MISSING, BaseChannel, Missing, Value
+from pregel.channels.base import MISSING, BaseChannel, Missing, Value, copy_container
 from pregel.channels.overwrite import CARRIERS, surviving
 
 
@@ -28,7 +28,7 @@ class LastValue(Generic[Value], BaseChannel[Value, Value, Value]):
         value = values[0]
         if len(values) != 1 or isinstance(value, CARRIERS):
             value = surviving(values, self.key, guard=True)
-        self.value = value
+        self.value = copy_container(value)  # the node that wrote it may go on changing its own
         return True
 
     def get(self) -> Value:

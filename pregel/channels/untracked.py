@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, Self
 
-from pregel.channels.base import MISSING, BaseChannel, Missing, Value
+from pregel.channels.base import MISSING, BaseChannel, Missing, Value, copy_container
 from pregel.channels.overwrite import surviving
 
 
@@ -29,7 +29,7 @@ class UntrackedValue(Generic[Value], BaseChannel[Value, Value, Value]):
     def update(self, values: Sequence[Value]) -> bool:
         if not values:
             return False
-        self.value = surviving(values, self.key, guard=self.guard)
+        self.value = copy_container(surviving(values, self.key, guard=self.guard))
         return True
 
     def get(self) -> Value:

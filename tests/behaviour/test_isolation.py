@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
+from pregel.channels import AnyValue, UntrackedValue
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.graph import START, StateGraph
 from pregel.types import Command, RetryPolicy, Send, interrupt
@@ -99,22 +101,24 @@ def test_a_node_that_runs_again_after_its_answer_gets_the_state_as_it_was(
     assert run.invoke(app, Command(resume="yes"), thread("1")) == {"a": ["i"], "b": "yes ['i', 'LEAK']"}
 
 
-def test_what_a_node_keeps_of_its_update_is_its_own(run: Runner, saver: Saver, thread: Thread) -> None:
-    kept: list[Any] = []
+@pytest.mark.parametrize("channel", [None, AnyValue, UntrackedValue])
+def test_what_a_node_keeps_of_its_update_is_its_own(run: Runner, saver: Saver, thread: Thread, channel: Any) -> None:
+    kept: Any = {"a": ["x"], "items": [1]}
+    seen: list[Any] = []
+    items: Any = list[int] if channel is None else Annotated[list[int], channel]
+    schema: Any = TypedDict("schema", {"a": Annotated[list[str], operator.add], "items": items})
 
-    def first(state: State) -> dict[str, Any]:
-        update = {"a": ["x"]}
-        kept.append(update)
-        return update
+    def change(state: Any) -> dict[str, Any]:
+        kept["a"].append("LEAK")
+        kept["items"].append(9)
+        return {"a": ["y"], "items": state["items"]}
 
-    def second(state: State) -> dict[str, Any]:
-        kept[0]["a"].append("LEAK")
-        return {"a": ["y"]}
+    graph = StateGraph(schema).add_node("x", lambda state: kept).add_node("y", change).add_node("z", seen.append)
+    app = graph.add_edge(START, "x").add_edge("x", "y").add_edge("y", "z").compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
 
-    app = chain("x", "y", x=first, y=second).compile(checkpointer=saver)
-
-    assert run.invoke(app, {"a": []}, thread("1")) == {"a": ["x", "y"]}
-    assert run.state(app, thread("1")).values == {"a": ["x", "y"]}
+    assert seen == [{"a": ["x", "y"], "items": [1]}]
+    assert run.state(app, thread("1")).values["a"] == ["x", "y"]
 
 
 def test_the_callers_input_stays_as_it_was(run: Runner, saver: Saver, thread: Thread) -> None:

@@ -214,7 +214,7 @@ def test_what_only_looks_like_an_overwrite_is_a_value(write: Any) -> None:
 
     channel.update([write])
 
-    assert channel.get() is write
+    assert channel.get() == write
 
 
 def test_no_writes_change_nothing_of_an_empty_channel() -> None:
