@@ -3,9 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from importlib.resources import files
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 _HEAD = re.compile(r"^-- (\w+): (.+)$", re.MULTILINE)
+_NUMBERED = re.compile(r"\?(\d+)")
+
+
+class Statement(NamedTuple):
+    """A statement with plain ``?`` places, and what brings its arguments into their order; None when they are."""
+
+    text: str
+    arrange: Callable[[Sequence[Any]], Sequence[Any]] | None
+
+    def ordered(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments as the places want them."""
+        return args if self.arrange is None else self.arrange(args)
+
+
+def numbered(text: str) -> Statement:
+    """A statement from a text with ``?1`` places, which sqlite3 of some Pythons takes for named ones."""
+    places = [int(number) - 1 for number in _NUMBERED.findall(text)]
+    plain = _NUMBERED.sub("?", text)
+    if not places:
+        return Statement(plain, None)
+    if len(places) == 1:
+        return Statement(plain, lambda args: (args[places[0]],))
+    return Statement(plain, itemgetter(*places))
 
 
 def statements(file: str) -> dict[str, str]:

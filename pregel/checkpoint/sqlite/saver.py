@@ -22,13 +22,13 @@ from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.lease import this_owner
 from pregel.checkpoint.records import Append, Receipt
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
-from pregel.checkpoint.sql import statements
+from pregel.checkpoint.sql import numbered, statements
 from pregel.checkpoint.sqlite.database import Database, Synchronous
 from pregel.errors import InternalError, PregelError, StoreError
 from pregel.flow import Flow
 
 T = TypeVar("T")
-STATEMENTS = statements("sqlite.sql")
+STATEMENTS = {name: numbered(text) for name, text in statements("sqlite.sql").items()}
 SCHEMA = statements("sqlite_schema.sql")
 
 Serde = SerializerProtocol | UntypedSerializerProtocol
@@ -104,11 +104,13 @@ class SqliteSaver(JournalSaver):
         connection = self.database.begin()  # and not `writing`: this is the hot path
         try:
             rows = []
-            if connection.execute(STATEMENTS[request.head.name], request.head.args).rowcount == 1:
-                rows = connection.execute(STATEMENTS["standing_row"], (request.thread,)).fetchall()
+            guard = STATEMENTS[request.head.name]
+            if connection.execute(guard.text, guard.ordered(request.head.args)).rowcount == 1:
+                rows = connection.execute(STATEMENTS["standing_row"].text, (request.thread,)).fetchall()
                 tno = rows[0][0]
                 for many in request.rest:
-                    connection.executemany(STATEMENTS[many.name], [(tno, *row) for row in many.rows])
+                    statement = STATEMENTS[many.name]
+                    connection.executemany(statement.text, [statement.ordered((tno, *row)) for row in many.rows])
         except BaseException:
             self.database.roll_back()
             raise
@@ -118,13 +120,13 @@ class SqliteSaver(JournalSaver):
 
 def _perform(connection: sqlite3.Connection, request: Sql | Many) -> Any:
     """Perform one statement of a flow."""
-    text = STATEMENTS[request.name]
+    statement = STATEMENTS[request.name]
     if request.__class__ is Many:
-        connection.executemany(text, request.rows)
+        connection.executemany(statement.text, [statement.ordered(row) for row in request.rows])
         return None
     adapt = _ADAPTED.get(request.name)
     args = request.args if adapt is None else adapt(request.args)  # type: ignore[union-attr]
-    return connection.execute(text, args).fetchall()
+    return connection.execute(statement.text, statement.ordered(args)).fetchall()
 
 
 def _with_clock(args: Row) -> Row:
