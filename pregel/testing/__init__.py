@@ -1,13 +1,14 @@
 """Tools for testing graphs: every order, every death, no threads and no clocks."""
 
 from pregel.testing.clock import FakeClock
-from pregel.testing.explore import ExploreFailure, Report, crash_matrix, explore
+from pregel.testing.explore import End, ExploreFailure, Report, crash_matrix, explore
 from pregel.testing.landed import Landed
 from pregel.testing.scripted import Died, Fault, SaverFailed, Script, ScriptedDriver, ScriptedJournal
 from pregel.testing.trace import Trace
 
 __all__ = [
     "Died",
+    "End",
     "ExploreFailure",
     "FakeClock",
     "Fault",

@@ -21,12 +21,12 @@ from typing import Any
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.config import RunnableConfig
 from pregel.engine.pregel import Pregel
-from pregel.testing.conversation import Conversation, ExploreFailure
+from pregel.testing.conversation import Conversation, End, ExploreFailure
 from pregel.testing.scripted import Choices, Effect, Fault, FaultKind, Script
 from pregel.testing.trace import What
 from pregel.types import Durability
 
-__all__ = ["ExploreFailure", "Report", "crash_matrix", "explore"]
+__all__ = ["End", "ExploreFailure", "Report", "crash_matrix", "explore"]
 
 EVERYWHERE: frozenset[What] = frozenset(("load", "append", "emit", "cancel", "after", "start", "run"))
 AT: dict[FaultKind, frozenset[What]] = {
@@ -43,8 +43,12 @@ OTHERWISE: tuple[FaultKind, ...] = ("crash", "cancel", "stubborn")  # tried with
 
 @dataclass(slots=True)
 class Report:
-    """What was explored. `exhaustive` is False when there were more orders than were asked for."""
+    """What was explored. `exhaustive` is False when there were more orders than were asked for.
 
+    `ends` is how each turn ended, every time: assert it, since a program that always fails alike is caught by no net.
+    """
+
+    ends: list[End] = field(default_factory=list)
     orders: int = 0
     exhaustive: bool = True
     runs: int = 0
@@ -77,7 +81,7 @@ def explore(
     thread for each run, and loses it again.
     """
     conversation = Conversation(graph, [input, *turns], config or {}, durability, saver)
-    report = Report()
+    report = Report(conversation.ends)
     for turn in range(len(conversation.turns)):
         conversation.turn = turn
         found, whole = _orders(conversation, orders)

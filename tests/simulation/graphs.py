@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
 from pregel.constants import START
@@ -32,7 +33,7 @@ def note(name: str) -> Node:
 
 
 def flat(width: int = 4) -> Pregel:
-    """Three steps: one node, a fan-out to `width`, and a join."""
+    """Three steps: one node, a fan-out to `width`, one of which leads nowhere, and a join of the others."""
     builder = StateGraph(State)
     builder.add_node("first", lambda state: {"log": ["first"], "last": "first"})
     builder.add_node("join", lambda state: {"log": [f"join of {len(state['log'])}"], "last": state["last"] + "!"})
@@ -41,7 +42,7 @@ def flat(width: int = 4) -> Pregel:
     for name in names:
         builder.add_node(name, silent if name == "n1" else note(name))
         builder.add_edge("first", name)
-    builder.add_edge(names, "join")
+    builder.add_edge([name for name in names if name != "n1"], "join")
     return builder.compile()
 
 
@@ -70,6 +71,30 @@ def deep() -> Pregel:
     outer.add_edge(START, "route")
     outer.add_conditional_edges("route", lambda state: [Send("sub", {"log": [], "item": n}) for n in (1, 2)], ["sub"])
     outer.add_edge("sub", "after")
+    return outer.compile()
+
+
+@dataclass
+class Typed:
+    """A state whose making is code of the user's: it runs as a task of its own, before the subgraph begins."""
+
+    log: Annotated[list[str], operator.add] = field(default_factory=list)
+    item: int = 0
+
+
+def typed() -> Pregel:
+    """Two subgraphs side by side whose input is made by the user's own class."""
+    inner = StateGraph(Typed, output_schema=Log)
+    inner.add_node("x", lambda state: {"log": [f"x{state.item}"]})
+    inner.add_node("y", lambda state: {"log": [f"y{len(state.log)}"]})
+    inner.add_edge(START, "x")
+    inner.add_edge("x", "y")
+    outer = StateGraph(State)
+    for name in ("left", "right"):
+        outer.add_node(name, inner.compile(), input_schema=Typed)
+        outer.add_edge(START, name)
+    outer.add_node("after", note("after"))
+    outer.add_edge(["left", "right"], "after")
     return outer.compile()
 
 

@@ -1,0 +1,422 @@
+"""Planted bugs: each is put into a copy of the package, and the net that is named beside it must catch it.
+
+    python scripts/mutants.py               all of them, as many at once as there are cores
+    python scripts/mutants.py seq claim     those whose names hold one of these words
+
+A bug that no net catches, or whose place in the source is gone, fails the script: the list follows the code.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+ROOT = Path(__file__).resolve().parents[1]
+NEEDED = ("pregel", "tests", "docs", "pyproject.toml")
+
+FLAT = "tests/simulation/test_explore_flat.py::test_a_fan_out_ends_the_same_in_every_order_and_after_every_death"
+TURNS = "tests/simulation/test_explore_flat.py::test_a_second_input_on_the_thread_goes_the_same_way"
+DEEP = "tests/simulation/test_explore_deep.py::test_subgraphs_in_sends_survive_every_death_at_every_level"
+MANY = "tests/simulation/test_explore_deep.py::test_subgraphs_survive_every_death_in_many_orders"
+TYPED = "tests/simulation/test_explore_deep.py::test_subgraphs_whose_input_is_made_by_user_code_survive_every_death"
+ANSWERS = "tests/simulation/test_explore_questions.py::test_an_answer_survives_every_death_of_the_run_that_got_it"
+ASYNC = "tests/simulation/test_explore_durability.py::test_a_fan_out_ends_the_same_after_every_death[async]"
+EXIT = "tests/simulation/test_explore_durability.py::test_subgraphs_end_the_same_after_a_crash_and_a_cancellation[exit]"
+AHEAD = "tests/simulation/test_write_ahead.py"
+SAVERS = "tests/behaviour/test_savers.py"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One text of one file, and what stands there instead."""
+
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A bug: its edits, the test that must fail, and what the failure must say where a test holds several nets."""
+
+    name: str
+    net: str
+    edits: tuple[Edit, ...]
+    says: str = ""
+
+
+def mutant(name: str, net: str, file: str, old: str, new: str, says: str = "") -> Mutant:
+    return Mutant(name, net, (Edit(file, old, new),), says)
+
+
+MUTANTS = (
+    # what is applied, and when
+    mutant(
+        "apply in completion order",
+        FLAT,
+        "pregel/engine/loop.py",
+        "failure = _apply(frame, step, barrier.in_order)",
+        "failure = _apply(frame, step, barrier.finished)",
+        says="[history]",
+    ),
+    mutant(
+        "a checkpoint although apply raised",
+        f"{AHEAD}::test_a_step_that_cannot_be_applied_leaves_its_writes_and_no_checkpoint",
+        "pregel/engine/loop.py",
+        "        return error\n    if frame.journal is None:",
+        '        commit(frame, step, __import__("pregel").engine.apply.Applied([], []), "loop", [], b"")\n'
+        "        return error\n    if frame.journal is None:",
+    ),
+    mutant(
+        "stored writes are dropped",
+        FLAT,
+        "pregel/engine/resume.py",
+        "pending.setdefault(write.task, []).append(write)",
+        "pass",
+        says="[repeat]",
+    ),
+    mutant(
+        "a finished task without writes leaves no row",
+        FLAT,
+        "pregel/engine/barrier.py",
+        "self.keep(task, rows or [(NO_WRITES, None)])",
+        "self.keep(task, rows) if rows else None",
+    ),
+    mutant(
+        "writes wait for the end of their step",
+        FLAT,
+        "pregel/engine/barrier.py",
+        "if self.open and self.unsaved:  # somebody",
+        "if False:  # somebody",
+        says="[rules]",
+    ),
+    mutant(
+        "finished writes are not flushed on a cancellation",
+        FLAT,
+        "pregel/engine/loop.py",
+        "    step.writes.extend(barrier.unsaved)\n    if barrier.cancelled:",
+        "    if not barrier.cancelled:\n        step.writes.extend(barrier.unsaved)\n    if barrier.cancelled:",
+        says="[rules]",
+    ),
+    # what a checkpoint says
+    mutant(
+        "seen versions are not saved",
+        FLAT,
+        "pregel/engine/resume.py",
+        "for name in (*applied.seen, *frame.seen_news)}",
+        "for name in ()}",
+        says="[live]",
+    ),
+    mutant(
+        "a lineage is drawn from the id",
+        FLAT,
+        "pregel/engine/resume.py",
+        "state.lineage = lineage or salted_lineage(before, source, state.counter)",
+        "state.lineage = salted_lineage(before, state.checkpoint, state.counter)",
+        says="[history]",
+    ),
+    mutant(
+        "ids follow the clock alone",
+        FLAT,
+        "pregel/engine/journal.py",
+        "self.ids.follow(opened.thread.last_id)",
+        "pass",
+        says="[live]",
+    ),
+    mutant(
+        "an id is only above its parent",
+        DEEP,
+        "pregel/engine/journal.py",
+        "self.ids.follow(opened.thread.last_id)",
+        '[self.ids.follow(saved.id if saved else "") for saved in opened.saved]',
+        says="[laws]",
+    ),
+    mutant(
+        "exit: the last id is that of the last graph",
+        EXIT,
+        "pregel/engine/journal.py",
+        "sorted(self.held_saves.values(), key=_id), {}",
+        "list(self.held_saves.values()), {}",
+        says="[laws]",
+    ),
+    mutant(
+        "a task id without its step",
+        "tests/unit/test_ids.py",
+        "pregel/engine/ids.py",
+        "str(step), name, kind",
+        "name, kind",
+    ),
+    mutant("a task id without its path", DEEP, "pregel/engine/ids.py", "name, kind, *parts)", "name, kind)"),
+    mutant(
+        "an id may repeat within a tick",
+        "tests/unit/test_ids.py",
+        "pregel/engine/ids.py",
+        "max(self.clock() + EPOCH, self.last + 1)",
+        "max(self.clock() + EPOCH, self.last)",
+    ),
+    # questions
+    mutant(
+        "answers are not stored with the claim",
+        ANSWERS,
+        "pregel/engine/resume.py",
+        "        step.writes.append(TaskWrites(frame.ns, saved.id, task, name, path, [(RESUME, answers[task])]))",
+        "        del name, path",
+        says="[end]",
+    ),
+    mutant(
+        "a question is not stored",
+        ANSWERS,
+        "pregel/engine/barrier.py",
+        "            rows.append((RESUME, dict(task.answers)))\n        self.keep(task, rows)",
+        "            rows.append((RESUME, dict(task.answers)))",
+    ),
+    # subgraphs
+    mutant(
+        "a child is always fresh",
+        DEEP,
+        "pregel/engine/family.py",
+        "fresh=task.fresh and graph.checkpointer is not True,",
+        "fresh=True,",
+    ),
+    mutant(
+        "a cancellation goes down one level at a time",
+        DEEP,
+        "pregel/engine/family.py",
+        "for member in self._live(self.root):",
+        "for member in (self.root,):",
+        says="[rules]",
+    ),
+    mutant(
+        "the second half of a subgraph task starts after it was cancelled",
+        MANY,
+        "pregel/engine/family.py",
+        "elif task in self.leaving:",
+        "elif False:",
+        says="[rules]",
+    ),
+    mutant(
+        "a subgraph begins when its input was read during a cancellation",
+        TYPED,
+        "pregel/engine/family.py",
+        "if cancelled or event.task in self.stopped:",
+        "if cancelled:",
+        says="[rules]",
+    ),
+    # authority
+    mutant(
+        "START before the claim",
+        FLAT,
+        "pregel/engine/resume.py",
+        "step.claim = frame.journal is not None",
+        "step.claim = False",
+        says="[rules]",
+    ),
+    mutant(
+        "an append is compared with nothing",
+        FLAT,
+        "pregel/checkpoint/memory.py",
+        "                or thread.seq != append.seq\n"
+        "                or thread.run != append.run\n"
+        "                or thread.epoch != append.epoch\n",
+        "",
+        says="[zombie]",
+    ),
+    mutant(
+        "an append is not compared with seq",
+        f"{SAVERS}::test_a_late_duplicate_is_refused",
+        "pregel/checkpoint/memory.py",
+        "                or thread.seq != append.seq\n",
+        "",
+    ),
+    mutant(
+        "a claim is not compared with what was loaded",
+        TURNS,
+        "pregel/checkpoint/memory.py",
+        "(thread.tno, thread.epoch, thread.seq, thread.gen) == (append.tno, claim.epoch, append.seq, claim.gen)",
+        "thread.tno == append.tno",
+        says="[zombie]",
+    ),
+    mutant(
+        "sqlite: an append is not compared with seq",
+        f"{SAVERS}::test_a_late_duplicate_is_refused",
+        "pregel/checkpoint/sql/sqlite.sql",
+        "WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9",
+        "WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND ?9",
+    ),
+    mutant(
+        "sqlite: a claim is not compared with seq",
+        f"{SAVERS}::test_a_claim_needs_the_thread_as_it_was_loaded",
+        "pregel/checkpoint/sql/sqlite.sql",
+        "WHERE tno = ?6 AND epoch = ?7 AND gen = ?8 AND seq = ?9",
+        "WHERE tno = ?6 AND ?7 AND gen = ?8 AND ?9",
+    ),
+    mutant(
+        "a refused append is taken for one that landed",
+        FLAT,
+        "pregel/engine/journal.py",
+        "        if receipt.landed:\n            self.row",
+        "        if True:\n            self.row",
+        says="[rules]",
+    ),
+    mutant(
+        "an unreaped owner counts as alive",
+        "tests/unit/test_lease.py",
+        "pregel/checkpoint/lease.py",
+        "return state in GONE and not _has_other_threads(owner.pid)",
+        "return False",
+    ),
+    # drivers and durability
+    Mutant(
+        "blocking: nodes start before their checkpoint is stored",
+        AHEAD,
+        (
+            Edit(
+                "pregel/engine/drive_sync.py",
+                "            if step.stores:\n                self.journal.store(step)\n",
+                "",
+            ),
+            Edit(
+                "pregel/engine/drive_sync.py",
+                "            self._start(step.start, events)\n\n",
+                "            self._start(step.start, events)\n"
+                "        if self.journal is not None and step.stores:\n            self.journal.store(step)\n\n",
+            ),
+        ),
+    ),
+    mutant(
+        "blocking: news is lost to Ctrl-C",
+        "tests/simulation/test_ctrl_c.py",
+        "pregel/engine/drive_sync.py",
+        "self.news = reply = []\n                self.perform(step, reply)\n",
+        "reply = []\n                self.perform(step, reply)\n                self.news = reply\n",
+    ),
+    mutant(
+        "awaiting: a cancellation cuts a load and an append in two",
+        "tests/simulation/test_cancel_async.py",
+        "pregel/engine/drive_async.py",
+        "await whole(_journaled(self.journal, step, events))",
+        "await _journaled(self.journal, step, events)",
+    ),
+    mutant(
+        "async: an append does not wait for the one before",
+        ASYNC,
+        "pregel/engine/journal.py",
+        "            return\n        self.flush()\n",
+        "            return\n",
+    ),
+    mutant(
+        "async: the claim is not waited for",
+        ASYNC,
+        "pregel/engine/journal.py",
+        "append.claim is None and append.release is None and self.failure is None:\n            self.flight = self.l",
+        "append.release is None and self.failure is None:\n            self.flight = self.l",
+    ),
+    mutant(
+        "what is cancelled starts all the same",
+        "tests/unit/test_barrier.py",
+        "pregel/engine/barrier.py",
+        "if task not in stopped]",
+        "]",
+    ),
+    Mutant(
+        "the saver keeps the caller's own dicts",
+        f"{SAVERS}::test_stored_values_share_nothing_with_the_callers",
+        (
+            Edit(
+                "pregel/checkpoint/ledger.py",
+                "typed = self._dumps(value)",
+                'typed = ("own", value) if type(value) is dict else self._dumps(value)',
+            ),
+            Edit(
+                "pregel/checkpoint/decode.py",
+                "self._loads = serde.loads_typed",
+                'self._loads = lambda typed: typed[1] if typed[0] == "own" else serde.loads_typed(typed)',
+            ),
+        ),
+    ),
+)
+
+
+def main(words: Sequence[str]) -> int:
+    """0 when every chosen bug was caught."""
+    chosen = [one for one in MUTANTS if not words or any(word in one.name for word in words)]
+    workers = min(len(chosen), os.cpu_count() or 1) or 1
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(workers) as pool:
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for number in range(workers):
+            copies.put(copied(Path(place) / str(number)))
+        verdicts = list(pool.map(lambda one: tried(one, copies), chosen))
+    caught = verdicts.count("")
+    print(f"{caught} of {len(chosen)} bugs caught")
+    return 0 if chosen and caught == len(chosen) else 1
+
+
+def copied(place: Path) -> Path:
+    """A copy of what the nets need."""
+    ignore = shutil.ignore_patterns("__pycache__", ".*")
+    for name in NEEDED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, place / name, ignore=ignore)
+        else:
+            shutil.copy(source, place / name)
+    return place
+
+
+def tried(one: Mutant, copies: SimpleQueue[Path]) -> str:
+    """Empty when the net caught the bug, else what went wrong; says so as well."""
+    place = copies.get()
+    originals = {edit.file: (place / edit.file).read_text(encoding="utf-8") for edit in one.edits}
+    try:
+        problem = planted(one, place, originals) or run_net(one, place)
+    finally:
+        for file, text in originals.items():
+            (place / file).write_text(text, encoding="utf-8")
+        copies.put(place)
+    print(f"{'caught' if not problem else 'MISSED'}  {one.name}{': ' + problem if problem else ''}", flush=True)
+    return problem
+
+
+def planted(one: Mutant, place: Path, originals: dict[str, str]) -> str:
+    texts = dict(originals)
+    for edit in one.edits:
+        count = texts[edit.file].count(edit.old)
+        if not count:
+            return f"{edit.file} does not hold the text any more: {edit.old!r}"
+        texts[edit.file] = texts[edit.file].replace(edit.old, edit.new)
+    for file, text in texts.items():
+        (place / file).write_text(text, encoding="utf-8")
+    return ""
+
+
+def run_net(one: Mutant, place: Path) -> str:
+    options = ["-x", "-q", "-n0", "-m", "", "-p", "no:cacheprovider", "-p", "no:randomly", "--timeout=120"]
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment = {**outside, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, one.net],
+        cwd=place,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 0:
+        return f"{one.net} passed"
+    if done.returncode != 1:
+        return f"{one.net} could not run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+    if one.says not in done.stdout:
+        return f"{one.net} failed without {one.says}:\n{done.stdout[-3000:]}"
+    return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
