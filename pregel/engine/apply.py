@@ -54,7 +54,9 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
     channels = state.channels
     changed: dict[str, bool] = {}  # name -> whether it is available now
     updated: list[str] = []
-    bump, seen = _mark_seen(state, tasks, changed)
+    bump, seen = _mark_seen(state, tasks)
+    if graph.consumers:
+        _consume(graph, channels, tasks, changed)
     for name, values in _grouped(tasks).items():
         if name in graph.channels:
             channel = channels[name]
@@ -65,7 +67,7 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
         elif name not in IGNORED:
             raise _unknown(graph, tasks, name)
     if bump:
-        for name in [name for name in state.live if name not in updated]:
+        for name in state.live.difference(updated):
             if channels[name].update(()):
                 _changed(name, channels, changed, updated)
         if graph.finishers and graph.trigger_to_nodes.keys().isdisjoint(updated):
@@ -84,11 +86,10 @@ def _changed(name: str, channels: Channels, changed: dict[str, bool], updated: l
         updated.append(name)
 
 
-def _mark_seen(state: State, tasks: Sequence[Finished], changed: dict[str, bool]) -> tuple[bool, Collection[str]]:
-    """What the tasks were triggered by is seen and consumed; whether anything was triggered, and whose map is new."""
-    counters, seen, channels = state.counters, state.seen, state.channels
+def _mark_seen(state: State, tasks: Sequence[Finished]) -> tuple[bool, Collection[str]]:
+    """The tasks have seen what triggered them; whether anything was triggered, and whose map is new."""
+    counters, seen = state.counters, state.seen
     marked: dict[str, None] = {}
-    consumed: dict[str, None] = {}
     bump = False
     for task in tasks:
         name = task.name
@@ -99,16 +100,17 @@ def _mark_seen(state: State, tasks: Sequence[Finished], changed: dict[str, bool]
             marked[name] = None
         for trigger in task.triggers:
             bump = True
-            if trigger in counters:
-                if entry.get(trigger) != counters[trigger]:
-                    entry[trigger] = counters[trigger]
-                    marked[name] = None
-                if channels[trigger].consumes:
-                    consumed[trigger] = None
-    for trigger in consumed:
-        if channels[trigger].consume():
-            changed[trigger] = channels[trigger].is_available()
+            if trigger in counters and entry.get(trigger) != counters[trigger]:
+                entry[trigger] = counters[trigger]
+                marked[name] = None
     return bump, marked
+
+
+def _consume(graph: Plan, channels: Channels, tasks: Sequence[Finished], changed: dict[str, bool]) -> None:
+    """Joins and deferred triggers are reset once the tasks that they woke are done."""
+    for trigger in {trigger: None for task in tasks for trigger in task.triggers}:
+        if trigger in graph.consumers and channels[trigger].consume():
+            changed[trigger] = channels[trigger].is_available()
 
 
 def _grouped(tasks: Sequence[Finished]) -> dict[str, list[Any]]:

@@ -30,6 +30,7 @@ class Plan:
 
     __slots__ = (
         "channels",
+        "consumers",
         "finishers",
         "has_subgraphs",
         "hidden",
@@ -63,6 +64,7 @@ class Plan:
         self.hidden = frozenset(name for name, node in nodes.items() if HIDDEN in node.tags)
         self.has_subgraphs = any(node.subgraph is not None for node in nodes.values())
         self.finishers = [name for name, channel in self.channels.items() if channel.finishes]
+        self.consumers = frozenset(name for name, channel in self.channels.items() if channel.consumes)
         self.untracked = frozenset(n for n, channel in self.channels.items() if isinstance(channel, UntrackedValue))
         self.initially_live = [n for n, channel in self.channels.items() if channel.expires and channel.is_available()]
         self.output_keys = (output_channels,) if isinstance(output_channels, str) else tuple(output_channels)
