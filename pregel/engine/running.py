@@ -44,9 +44,9 @@ class Running:
         """The value for an injected parameter."""
         return _GIVEN[kind](self)
 
-    def fresh_values(self, channels: Sequence[str]) -> dict[str, Any]:
+    def fresh_values(self, channels: tuple[str, ...]) -> dict[str, Any]:
         """The available values of channels, with what this task wrote so far on top."""
-        return self.task.frame.state.fresh(tuple(channels), self.writes)
+        return self.task.frame.state.fresh(channels, self.writes)
 
     def managed_values(self, managed: Mapping[str, Any]) -> dict[str, Any]:
         """What managed values are at this step."""

@@ -136,10 +136,11 @@ class State:
 
     def fresh(self, keys: tuple[str, ...], writes: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """The same with these writes applied on top, without changing any channel."""
-        values = self.read(keys)
+        view = self.view(keys)
+        values = view.hand_out()
         touched: dict[str, list[Any]] = {}
         for name, value in writes:
-            if name in self.view(keys).keys:
+            if name in view.keys:
                 touched.setdefault(name, []).append(value)
         for name, news in touched.items():
             channel = self.channels[name].copy()

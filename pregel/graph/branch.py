@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pregel.constants import ROOT
+from pregel.constants import END, ROOT
 from pregel.engine.node import Ask, Writes
 from pregel.errors import InvalidRouteError, PathMapError
 from pregel.graph.names import known_names
@@ -40,7 +40,10 @@ class BranchWriter:
         self.router = router
         self.ends = spec.ends
         self.has_async = spec.path.has_async
-        self.keys = channel_keys(keys)
+        self.keys = tuple(channel_keys(keys))
+        self.bare = self.keys == (ROOT,)
+        self.who = f"Branch {name!r} of node {router.source!r}"
+        self.straight = self._straight()
         self.managed = managed_keys(keys)
         self.mapper = mapper
 
@@ -57,7 +60,7 @@ class BranchWriter:
         values: dict[str, Any] = running.fresh_values(self.keys)
         if self.managed:
             values.update(running.managed_values(self.managed))
-        if self.keys == [ROOT]:
+        if self.bare:
             return values.get(ROOT)
         if self.mapper is not None:
             return self.mapper(values)
@@ -67,9 +70,17 @@ class BranchWriter:
 
     def writes(self, result: Any) -> Writes:
         """The writes for an answer: one target or a list of them."""
-        who = f"Branch {self.name!r} of node {self.router.source!r}"
+        if type(result) is str and result in self.straight:
+            return self.straight[result]
+        who = self.who
         results = result if isinstance(result, list | tuple) else (result,)
         return self.router.writes([self._target(one, who) for one in results], who)
+
+    def _straight(self) -> dict[str, Writes]:
+        """The writes for each answer that is one known text, made once."""
+        ends = self.ends if self.ends is not None else {name: name for name in (*self.router.wakes, END)}
+        wakes: dict[str, Writes] = {END: [], **{name: [write] for name, write in self.router.wakes.items()}}
+        return {key: wakes[end] for key, end in ends.items() if type(key) is str and end in wakes}
 
     def _target(self, result: Any, who: str) -> Any:
         if self.ends is None or isinstance(result, Send):
