@@ -136,7 +136,7 @@ class Barrier:
         self._stop(step)
 
     def _gone(self, event: Gone, step: Step) -> None:
-        if self._ends(event.task):
+        if self._ends(event.task) and not self.cancelled:  # of a run that was stopped nobody failed
             self.keep(event.task, [(ERROR, CancelledError())])
 
     def _due(self, event: Due, step: Step) -> None:

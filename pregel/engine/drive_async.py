@@ -1,6 +1,7 @@
 """The awaiting driver: performs a flow's Steps on an event loop, blocking nodes on worker threads.
 
-1. The parts of a Step are performed in field order; news is fed, and so stored, before chunks that came with it show.
+1. The parts of a Step are performed in field order: nothing starts before a consumer has taken what there is to show.
+   News is fed, and so stored, before chunks that came with it show.
 2. A single task whose code is async is awaited right here, with no task of its own around it; several get one each and
    post their own end.
 3. What a Step loads and stores is done whole, whatever is cancelled meanwhile.
@@ -67,9 +68,10 @@ class AwaitingDriver:
                     self.result, self.ended = stop.value, True
                     break
                 self.news = reply = []
-                await self.perform(step, reply)
+                await self.record(step, reply)
                 while self.out:
                     yield self.out.popleft()
+                await self.set_off(step, reply)
                 while step.wait and not reply:
                     for item in await self.wait():
                         if isinstance(item, Event):
@@ -108,6 +110,11 @@ class AwaitingDriver:
 
     async def perform(self, step: Step, events: list[Event]) -> None:
         """Do what a Step asks for; events that are there at once go into the list."""
+        await self.record(step, events)
+        await self.set_off(step, events)
+
+    async def record(self, step: Step, events: list[Event]) -> None:
+        """The first half: load, store, and line up what shows."""
         if self.journal is not None and (step.load or step.stores):
             self.sound = False
             try:
@@ -117,6 +124,9 @@ class AwaitingDriver:
                 raise
             self.sound = True
         self.out.extend(step.emit)
+
+    async def set_off(self, step: Step, events: list[Event]) -> None:
+        """The second half, once everything has been shown: cancel, set timers, start."""
         for task, abandon in step.cancel:
             self._cancel(task, abandon, events)
         for seconds, jitter, event in step.after:
@@ -126,12 +136,7 @@ class AwaitingDriver:
 
     async def _start(self, tasks: list[Task], events: list[Event]) -> None:
         if len(tasks) == 1 and not self.jobs and not self.timers and not self.live and awaits(tasks[0]):
-            task = tasks[0]
-            try:
-                events.append(await arun_body(task))
-            except asyncio.CancelledError:
-                events.append(Gone(task))
-                raise
+            events.append(await arun_body(tasks[0]))  # when this is cancelled, winding down hears that it is gone
             return
         for task in tasks:
             if self.room is not None and len(self.jobs) - len(self.waiting) >= self.room:

@@ -1,6 +1,6 @@
 """The blocking driver: performs a flow's Steps on the caller's thread and on worker threads.
 
-1. The parts of a Step are performed in field order.
+1. The parts of a Step are performed in field order: nothing starts before a consumer has taken what there is to show.
 2. News is fed to the flow, and so stored, before chunks that came with it are shown.
 3. What was fetched but not yet fed lives on the driver, so closing the stream at any point loses nothing: the flow is
    told what happened and wound down; tasks that run are waited for, tasks that have not started never do.
@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from contextvars import copy_context
 from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
-from typing import Any
 
 from pregel.engine.body import run_body
 from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step
@@ -66,9 +65,10 @@ class BlockingDriver:
                     self.result, self.ended = stop.value, True
                     break
                 self.news = reply = []
-                self.perform(step, reply)
+                self.record(step, reply)
                 while self.out:
                     yield self.out.popleft()
+                self.set_off(step, reply)
                 while step.wait and not reply:
                     for item in self.wait():
                         if isinstance(item, Event):
@@ -89,6 +89,11 @@ class BlockingDriver:
 
     def perform(self, step: Step, events: list[Event]) -> None:
         """Do what a Step asks for; events that are there at once go into the list."""
+        self.record(step, events)
+        self.set_off(step, events)
+
+    def record(self, step: Step, events: list[Event]) -> None:
+        """The first half: load, store, and line up what shows."""
         if self.journal is not None and (step.load or step.stores):
             self.sound = False
             if step.load:
@@ -97,6 +102,9 @@ class BlockingDriver:
                 self.journal.store(step)
             self.sound = True
         self.out.extend(step.emit)
+
+    def set_off(self, step: Step, events: list[Event]) -> None:
+        """The second half, once everything has been shown: cancel, set timers, start."""
         for task, abandon in step.cancel:
             self._cancel(task, abandon, events)
         for seconds, jitter, event in step.after:
@@ -118,10 +126,7 @@ class BlockingDriver:
 
     def _cancel(self, task: Task, abandon: bool, events: list[Event]) -> None:
         job = self.jobs.get(task)
-        if job is None or job.claim():
-            self._free(task)
-            events.append(Gone(task))
-        elif abandon:
+        if job is None or job.claim() or abandon:
             self._free(task)
             events.append(Gone(task))
 
