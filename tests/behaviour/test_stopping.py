@@ -207,12 +207,16 @@ def test_cancelling_ainvoke_waits_for_a_blocking_node_and_keeps_it(saver: Saver,
 
 
 def test_a_timeout_around_ainvoke_is_a_cancellation(saver: Saver, thread: Thread) -> None:
-    async def wait(state: State) -> None:
-        await asyncio.Event().wait()
+    async def scenario() -> None:
+        async def wait(state: State) -> None:
+            limit.reschedule(asyncio.get_running_loop().time())
+            await asyncio.Event().wait()
 
-    app = chain("x", "y", y=wait).compile(checkpointer=saver)
+        app = chain("x", "y", y=wait).compile(checkpointer=saver)
+        async with asyncio.timeout(None) as limit:
+            await app.ainvoke({"a": []}, thread("1"))
 
     with pytest.raises(TimeoutError):
-        asyncio.run(asyncio.wait_for(app.ainvoke({"a": []}, thread("1")), 0.05))
+        asyncio.run(scenario())
 
     assert chain("x", "y").compile(checkpointer=saver).invoke(None, thread("1")) == {"a": ["x", "y"]}
