@@ -13,7 +13,7 @@ from pregel.config import DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task,
 from pregel.engine.family import family
 from pregel.engine.frame import Frame, Run
 from pregel.engine.ids import Ids
-from pregel.engine.journal import AwaitingJournal, BlockingJournal, Journal
+from pregel.engine.journal import Journal
 from pregel.engine.resume import Entry
 from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, NotBuiltError
 from pregel.types import DURABILITIES, STREAM_MODES
@@ -188,7 +188,7 @@ def names_of(nodes: str | Sequence[str] | None) -> frozenset[str] | str | None:
 def _stored_metadata(config: RunnableConfig) -> dict[str, Any]:
     """What of a config goes into checkpoint metadata: primitives, without coordinates and private keys."""
     found: dict[str, Any] = {}
-    for source in (config.get("metadata") or {}, config.get("configurable") or {}):
+    for source in (config.get("configurable") or {}, config.get("metadata") or {}):  # the latter is the stronger one
         for key, value in _items(source):
             found[key] = value
     if run_id := (config.get("run_id") or (config.get("configurable") or {}).get("run_id")):
@@ -206,6 +206,3 @@ def require_saver(graph: Pregel) -> None:
     """A named error when the graph has no checkpointer of its own."""
     if not graph.checkpointer or graph.checkpointer is True:
         raise NoCheckpointerError()
-
-
-__all__ = ["AwaitingJournal", "BlockingJournal", "Call", "require_saver"]
