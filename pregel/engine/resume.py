@@ -83,11 +83,18 @@ def _open(frame: Frame, entry: Entry, saved: Saved | None, head: str) -> Opening
     state.stop = state.step + frame.run.limit + 1
     step = Step()
     step.claim = frame.journal is not None
-    resumes = saved is not None and (entry.input is None or command is not None or entry.resuming)
+    resuming = entry.resuming and saved is not None and _is_of_this_task(frame, saved)
+    resumes = saved is not None and (entry.input is None or command is not None or resuming)
     if saved is not None and resumes:
         return _resume(frame, entry, command, saved, head, step)
     _start(frame, entry, command, step)
     return Opening(step, {}, {}, False)
+
+
+def _is_of_this_task(frame: Frame, saved: Saved) -> bool:
+    """Whether a subgraph's checkpoint comes from the task that runs it now; a persistent one has older ones as well."""
+    stood_on = saved.metadata.get("parents") or {}
+    return all(stood_on.get(ns, checkpoint) == checkpoint for ns, checkpoint in frame.parents.items())
 
 
 def restore(frame: Frame, saved: Saved | None) -> None:
