@@ -210,6 +210,14 @@ MUTANTS = (
         "if cancelled:",
         says="[rules]",
     ),
+    mutant(
+        "a subgraph that keeps its state resumes what it did for another input",
+        "tests/simulation/test_explore_subgraphs.py",
+        "pregel/engine/resume.py",
+        "entry.resuming and saved is not None and _is_of_this_task(frame, saved)",
+        "entry.resuming and saved is not None",
+        says="[end]",
+    ),
     # authority
     mutant(
         "START before the claim",

@@ -13,8 +13,9 @@ from pregel.graph.state import StateGraph
 from pregel.runtime import Runtime
 from pregel.types import RetryPolicy, Send, interrupt
 
-Node = Callable[[dict[str, Any]], Any]
+Node = Callable[..., Any]
 IN = {"log": ["in"]}
+THRICE = RetryPolicy(initial_interval=1.0, jitter=False, max_attempts=3, retry_on=ValueError)
 
 
 class State(TypedDict, total=False):
@@ -132,9 +133,8 @@ def answering() -> Pregel:
 
 def failing() -> Pregel:
     """One node fails until its third attempt, beside one that only works."""
-    policy = RetryPolicy(initial_interval=1.0, jitter=False, max_attempts=3, retry_on=ValueError)
     builder = StateGraph(State)
-    builder.add_node("flaky", flaky, retry_policy=policy)
+    builder.add_node("flaky", flaky, retry_policy=THRICE)
     builder.add_node("work", note("work"))
     builder.add_node("join", note("join"))
     builder.add_edge(START, "flaky")
@@ -160,4 +160,39 @@ def conflicting() -> Pregel:
         builder.add_edge(START, name)
     builder.add_node("after", note("after"))
     builder.add_edge(["a", "b"], "after")
+    return builder.compile()
+
+
+def sending() -> Pregel:
+    """Three Sends to one node, the outer two of which ask."""
+    builder = StateGraph(State)
+    builder.add_node("route", lambda state: {"log": ["route"]})
+    builder.add_node(
+        "work", lambda state: {"log": [f"{state['item']} {interrupt(state['item']) if ask(state) else ''}"]}
+    )
+    builder.add_node("end", note("end"))
+    builder.add_edge(START, "route")
+    builder.add_conditional_edges("route", lambda state: [Send("work", {"item": n}) for n in range(3)], ["work"])
+    builder.add_edge("work", "end")
+    return builder.compile()
+
+
+def ask(state: dict[str, Any]) -> bool:
+    return bool(state["item"] != 1)
+
+
+def nested(checkpointer: bool | None, *, last: Node | None = None) -> Pregel:
+    """A subgraph of two steps, the second of which asks or does what `last` does, beside another node."""
+    inner = StateGraph(State)
+    inner.add_node("x", note("x"))
+    inner.add_node("last", last or (lambda state: {"log": [f"answer {interrupt('q?')}"]}), retry_policy=THRICE)
+    inner.add_edge(START, "x")
+    inner.add_edge("x", "last")
+    builder = StateGraph(State)
+    builder.add_node("sub", inner.compile(checkpointer=checkpointer), destinations=("end",))
+    builder.add_node("beside", note("beside"))
+    builder.add_node("end", note("end"))
+    builder.add_edge(START, "sub")
+    builder.add_edge(START, "beside")
+    builder.add_edge(["sub", "beside"], "end")
     return builder.compile()
