@@ -58,6 +58,7 @@ class ChannelWrite:
 
     def __init__(self, entries: Iterable[ChannelWriteEntry]) -> None:
         self.entries = tuple(entries)
+        self.maps = any(entry.mapper is not None for entry in self.entries)  # writing calls user code
         plain = all(e.value is not PASSTHROUGH and e.mapper is None and not e.skip_none for e in self.entries)
         self._constant = [(e.channel, e.value) for e in self.entries] if plain else None
 
@@ -141,7 +142,8 @@ class PregelNode:
         self.subgraph: Any = bound if getattr(bound, "is_graph", False) else None
         self.pure_input = mapper is None or getattr(mapper, "plain", False)  # reading calls no user code
         self.asks = any(writer.asks for writer in self.writers)
-        self.pure = bound is None and mapper is None and not self.asks
+        maps = any(getattr(writer, "maps", False) for writer in self.writers)
+        self.pure = bound is None and mapper is None and not self.asks and not maps
 
     def __repr__(self) -> str:
         return f"PregelNode(channels={self.channels!r}, triggers={self.triggers!r}, bound={self.bound!r})"
