@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -136,6 +135,8 @@ class Barrier:
         self._stop(step)
 
     def _gone(self, event: Gone, step: Step) -> None:
+        from asyncio import CancelledError  # importing asyncio costs as much as importing this package
+
         if self._ends(event.task) and not self.cancelled:  # of a run that was stopped nobody failed
             self.keep(event.task, [(ERROR, CancelledError())])
 

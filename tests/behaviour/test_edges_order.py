@@ -25,6 +25,7 @@ def sends(n: int) -> StateGraph[Any]:
     return graph.add_conditional_edges(START, lambda state: [Send("w", i) for i in range(n)], ["w"])
 
 
+@pytest.mark.acceptance("S1-32")
 def test_nodes_come_by_name_and_twelve_sends_by_number(run: Runner, saver: Saver, thread: Thread) -> None:
     app = sends(12).compile(checkpointer=saver)
 

@@ -129,6 +129,7 @@ def half_full_join() -> StateGraph[Any]:
     return graph.add_edge(["x", "y"], "z")
 
 
+@pytest.mark.acceptance("S1-64")
 def test_a_join_that_cannot_fill_is_an_error_and_the_state_is_saved(run: Runner, saver: Saver, thread: Thread) -> None:
     app = half_full_join().compile(checkpointer=saver)
 

@@ -46,6 +46,7 @@ def test_a_replay_runs_what_came_after_again_as_a_fork(run: Runner, saver: Saver
     ]
 
 
+@pytest.mark.acceptance("S1-49")
 def test_the_newest_branch_is_the_threads_state(run: Runner, saver: Saver, thread: Thread) -> None:
     app = chain("x", "y").compile(checkpointer=saver)
     run.invoke(app, {"a": []}, thread("1"))

@@ -45,6 +45,7 @@ def test_an_update_counts_as_the_node_that_ran_last(run: Runner, saver: Saver, t
     assert run.state(app, thread("1")).values == {"a": ["x", "u"]}
 
 
+@pytest.mark.acceptance("S1-50")
 def test_an_update_as_the_paused_node_goes_on_behind_it(run: Runner, saver: Saver, thread: Thread) -> None:
     app = chain("x", "y", "z").compile(checkpointer=saver, interrupt_before=["y"])
     run.invoke(app, {"a": []}, thread("1"))

@@ -19,6 +19,7 @@ def asking(*names: str) -> StateGraph[Any]:
     return parallel("x", *names, **{name: lambda state, name=name: {"a": [interrupt(name)]} for name in names})
 
 
+@pytest.mark.acceptance("S1-48")
 def test_live_shows_what_is_left_and_addressed_shows_the_whole_step(run: Runner, saver: Saver, thread: Thread) -> None:
     app = asking("y").compile(checkpointer=saver)
     run.invoke(app, {"a": []}, thread("1"))
@@ -107,6 +108,7 @@ def test_a_routing_only_task_has_an_empty_result_and_its_packets_are_next(
     assert [task.result for task in run.history(app, thread("1"))[1].tasks] == [{}]
 
 
+@pytest.mark.acceptance("S1-48")
 def test_history_can_be_filtered_bounded_and_limited(run: Runner, saver: Saver, thread: Thread) -> None:
     app = chain("x", "y").compile(checkpointer=saver)
     run.invoke(app, {"a": []}, {**thread("1"), "metadata": {"user": "anna"}})
