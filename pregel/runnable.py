@@ -8,10 +8,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 from pregel.config import RunnableConfig, current_task, merge_configs
@@ -95,6 +93,8 @@ class Runnable:
                     return error
                 raise
 
+        from concurrent.futures import ThreadPoolExecutor  # these two are dear to import, and few graphs batch
+
         if len(inputs) < 2:
             return [one(*pair) for pair in zip(inputs, configs, strict=True)]
         with ThreadPoolExecutor(configs[0].get("max_concurrency") or min(len(inputs), 32)) as pool:
@@ -109,6 +109,8 @@ class Runnable:
         **kwargs: Any,
     ) -> list[Any]:
         """One output an input, in input order, at most ``max_concurrency`` at once."""
+        import asyncio
+
         configs = _configs(config, len(inputs))
         room = asyncio.Semaphore((configs[0].get("max_concurrency") if configs else None) or max(len(inputs), 1))
 
@@ -207,6 +209,8 @@ class RunnableParallel(Runnable):
         return {key: step.call(value, running) for key, step in self.steps.items()}
 
     async def acall(self, value: Any, running: Any) -> Any:
+        import asyncio
+
         jobs = (acall_anywhere(step, value, running) for step in self.steps.values())
         return dict(zip(self.steps, await asyncio.gather(*jobs), strict=True))
 
@@ -259,6 +263,8 @@ async def acall_anywhere(step: Runnable, value: Any, running: Any) -> Any:
     """The output of a step under an event loop: awaited, or on a thread when it can only block."""
     if step.has_async:
         return await step.acall(value, running)
+    import asyncio
+
     return await asyncio.to_thread(step.call, value, running)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 import os
-from pathlib import Path
 
 from pregel.checkpoint.records import Owner
 
@@ -52,7 +51,8 @@ def is_dead(owner: Owner, run: bytes) -> bool:
 
 def _boot_id() -> str:
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
     except OSError:
         return ""
 
@@ -67,7 +67,8 @@ def _pid_namespace() -> int:
 def _stat(pid: int) -> tuple[str, int]:
     """State letter and start ticks of a process; ("", 0) when there is none."""
     try:
-        line = Path(f"/proc/{pid}/stat").read_text()
+        with open(f"/proc/{pid}/stat") as file:
+            line = file.read()
     except OSError:
         return "", 0
     fields = line[line.rindex(")") + 2 :].split()  # the name before it may hold anything, also spaces and brackets

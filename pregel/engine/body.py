@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import sys
 from collections.abc import Generator
 from types import TracebackType
 from typing import Any
@@ -19,7 +19,7 @@ from pregel.engine.effects import Done, Entered, Failed, Paused, TaskEvent
 from pregel.engine.running import Running
 from pregel.engine.task import Task
 from pregel.errors import GraphInterrupt, NodeCancelledError, ParentCommand
-from pregel.runnable import Runnable, acall_anywhere
+from pregel.runnable import Runnable
 
 Ask = tuple[Runnable, Any]
 
@@ -58,13 +58,13 @@ def run_body(task: Task) -> TaskEvent:
             _call_all(routes(task, output, running), running)
         else:
             write_plainly(task, output, running)
-        return _ended(running, Done(task, running.writes), None)
+        return ended(running, Done(task, running.writes), None)
     except (GraphInterrupt, ParentCommand, Exception) as error:
-        return _ended(running, None, error)
-    except BaseExceptionGroup as error:
-        if running.asked or _asked_in(error):
-            return _ended(running, None, error)
-        raise
+        return ended(running, None, error)
+    except BaseException as error:
+        if (event := ended_beyond(running, error)) is None:
+            raise
+        return event
     finally:
         running.closed = True
 
@@ -77,75 +77,24 @@ def _call_all(flow: Generator[Ask, Any, None], running: Running) -> None:
             try:
                 answer = runnable.call(value, running)
             except StopIteration as error:
-                raise _Stopped(error) from None
+                raise Stopped(error) from None
             runnable, value = flow.send(answer)
     except StopIteration:
         return
 
 
-async def arun_body(task: Task) -> TaskEvent:
-    """Run a task to its event, awaiting what it calls."""
-    running = Running(task)
-    token = current_task.set(running)
-    node = task.node
-    try:
-        if task.phase == "enter":
-            return Entered(task, task.read())
-        output = task.output
-        if task.phase == "run":
-            value = output = task.read()
-            if node.bound is not None:
-                output = await acall_anywhere(node.bound, value, running)
-                while isinstance(output, Runnable):
-                    output = await acall_anywhere(output, value, running)
-        if node.asks:
-            await _await_all(routes(task, output, running), running)
-        else:
-            write_plainly(task, output, running)
-        return _ended(running, Done(task, running.writes), None)
-    except asyncio.CancelledError as error:
-        own = asyncio.current_task()
-        if own is not None and own.cancelling():
-            raise
-        mine = NodeCancelledError(f"Node {task.name!r} raised CancelledError itself.", node=task.name, step=task.step)
-        return _ended(running, None, mine.with_traceback(error.__traceback__))
-    except (GraphInterrupt, ParentCommand, Exception) as error:
-        return _ended(running, None, error)
-    except BaseExceptionGroup as error:
-        if running.asked or _asked_in(error):
-            return _ended(running, None, error)
-        raise
-    finally:
-        running.closed = True
-        current_task.reset(token)
-
-
-async def _await_all(flow: Generator[Ask, Any, None], running: Running) -> None:
-    """Answer a flow's requests by awaiting."""
-    try:
-        runnable, value = next(flow)
-        while True:
-            try:
-                answer = await acall_anywhere(runnable, value, running)
-            except StopIteration as error:
-                raise _Stopped(error) from None
-            runnable, value = flow.send(answer)
-    except StopIteration:
-        return
-
-
-class _Stopped(Exception):
+class Stopped(Exception):
     """Carries a StopIteration of user code past the end of a flow."""
 
 
-def _ended(running: Running, event: TaskEvent | None, error: BaseException | None) -> TaskEvent:
+def ended(running: Running, event: TaskEvent | None, error: BaseException | None) -> TaskEvent:
     """The one event of an attempt; asked beats failed beats done."""
     if event is not None and not running.asked:
         return event
-    if isinstance(error, _Stopped):
+    if isinstance(error, Stopped):
         error = error.args[0]
     task = running.task
-    asked = running.asked or _asked_in(error)
+    asked = running.asked or asked_in(error)
     if asked:
         return Paused(task, tuple(asked))
     assert error is not None
@@ -154,11 +103,28 @@ def _ended(running: Running, event: TaskEvent | None, error: BaseException | Non
     return Failed(task, error)
 
 
-def _asked_in(error: BaseException | None) -> list[Any]:
+def ended_beyond(running: Running, error: BaseException) -> TaskEvent | None:
+    """The event for what a node raised beyond Exception: it asked, or says that it was cancelled when nobody did.
+
+    None for what is not the node's: it passes through.
+    """
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return None
+    if running.asked or asked_in(error):
+        return ended(running, None, error)
+    asyncio = sys.modules.get("asyncio")  # importing it costs as much as importing this package
+    if asyncio is None or not isinstance(error, asyncio.CancelledError):
+        return None
+    task = running.task
+    mine = NodeCancelledError(f"Node {task.name!r} raised CancelledError itself.", node=task.name, step=task.step)
+    return ended(running, None, mine.with_traceback(error.__traceback__))
+
+
+def asked_in(error: BaseException | None) -> list[Any]:
     if isinstance(error, GraphInterrupt):
         return list(error.interrupts)
     if isinstance(error, BaseExceptionGroup):
-        return [question for inner in error.exceptions for question in _asked_in(inner)]
+        return [question for inner in error.exceptions for question in asked_in(inner)]
     return []
 
 

@@ -15,9 +15,23 @@ if TYPE_CHECKING:
 
 RESERVED = frozenset(
     (
-        "__input__ __interrupt__ __resume__ __error__ __error_source_node__ __no_writes__ __snapshot_bumps__ "
-        "__pregel_push __pregel_pull langsmith:hidden checkpoint_map checkpoint_id checkpoint_ns configurable | :"
-    ).split()
+        "__input__",
+        "__interrupt__",
+        "__resume__",
+        "__error__",
+        "__error_source_node__",
+        "__no_writes__",
+        "__snapshot_bumps__",
+        "__pregel_push",
+        "__pregel_pull",
+        "langsmith:hidden",
+        "checkpoint_map",
+        "checkpoint_id",
+        "checkpoint_ns",
+        "configurable",
+        "|",
+        ":",
+    )
 )
 
 

@@ -19,9 +19,9 @@ from collections.abc import AsyncIterator
 from contextvars import copy_context
 from typing import Any
 
-from pregel.engine.body import arun_body
+from pregel.engine.body_async import arun_body
 from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step
-from pregel.engine.journal import AwaitingJournal, whole
+from pregel.engine.journal_async import AwaitingJournal, whole
 from pregel.engine.pool import Job, shared_pool
 from pregel.engine.task import Task
 

@@ -187,7 +187,8 @@ class Family:
     def _over(self, child: Member, result: Result) -> None:
         """A child ended: its output is to be written, or its parent hears how its task ended."""
         parent, task = child.parent, child.task
-        assert parent is not None and task is not None
+        assert parent is not None
+        assert task is not None
         del parent.children[task]
         if result.status in ("done", "parent"):
             task.phase, task.output = "leave", _output(result)

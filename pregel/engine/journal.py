@@ -11,17 +11,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Awaitable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint import lease
-from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.keys import id_bytes
-from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import (
     RESUME,
     Append,
@@ -40,7 +36,10 @@ from pregel.engine.ids import Ids
 from pregel.errors import AuthorityLost, SerializationError, ThreadBusy, ThreadDeleted
 from pregel.types import Durability
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    from pregel.checkpoint.journal_saver import JournalSaver
 
 
 class ClaimMissed(Exception):
@@ -65,7 +64,7 @@ class Journal:
         self.token = token
         self.durability = durability
         self.names = names
-        self.ledger = Ledger(saver.serde, saver.names)
+        self.ledger = saver.ledger()
         self.row = ThreadRow(thread)
         self.epoch = 0
         self.seq = 0
@@ -165,7 +164,8 @@ class Journal:
         if receipt.thread.tno == 0:
             raise ThreadDeleted(thread=self.thread)
         raise AuthorityLost(
-            f"Thread {self.thread!r} was taken over by another owner (epoch {receipt.thread.epoch}, ours {append.epoch}).",
+            f"Thread {self.thread!r} was taken over by another owner"
+            f" (its epoch is {receipt.thread.epoch}, ours {append.epoch}).",
             fix="Nothing of this run was written after that; load the thread again to see how it went on.",
             thread=self.thread,
         )
@@ -218,63 +218,6 @@ class BlockingJournal(Journal):
         self.settle(append, self.saver.append(append))
 
 
-class AwaitingJournal(Journal):
-    """The journal of the awaiting driver."""
-
-    flight: asyncio.Task[None] | None = None
-
-    async def load(self, requests: Sequence[Load | Page]) -> Loaded:
-        """Answer a step's loads in one round trip."""
-        loads = [request for request in requests if isinstance(request, Load)]
-        opened = await self.saver.aload(self.thread, loads, self.names) if loads else None
-        pages = [await self.saver.apage(self.thread, request) for request in requests if isinstance(request, Page)]
-        return self.took(requests, opened, pages)
-
-    async def store(self, step: Step) -> None:
-        """Store a step's records as the durability says. To be awaited `whole`: half of it is a gap."""
-        if missing := self.missing(step):
-            await self.saver.aintern(missing)
-        append = self.encode(step)
-        if append is None:
-            return
-        await self.flush()
-        if self.durability == "async" and append.claim is None and append.release is None and self.failure is None:
-            self.flight = asyncio.create_task(self._send(append))
-            return
-        await self._send(append)
-        if self.failure is not None:
-            raise self.failure
-
-    async def flush(self) -> None:
-        """Wait for the append in flight."""
-        flight, self.flight = self.flight, None
-        if flight is not None:
-            await whole(flight)
-
-    async def _send(self, append: Append) -> None:
-        append.epoch = self.epoch
-        self.settle(append, await self.saver.aappend(append))
-
-
-async def whole(work: Awaitable[T]) -> T:
-    """Await something to its end, then deliver the cancellations that came meanwhile."""
-    task = asyncio.ensure_future(work)
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if task.cancelled():
-                raise
-            cancelled = True
-        except Exception:
-            break
-    result = task.result()  # a failure is heard before a cancellation
-    if cancelled:
-        raise asyncio.CancelledError
-    return result
-
-
 def _id(save: Save) -> str:
     return save.id
 
@@ -290,6 +233,8 @@ _pool: ThreadPoolExecutor | None = None
 def _background() -> ThreadPoolExecutor:
     global _pool
     if _pool is None:
+        from concurrent.futures import ThreadPoolExecutor  # only durability "async" needs it
+
         _pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="pregel-journal")
     return _pool
 

@@ -96,7 +96,7 @@ def _candidates(graph: Plan, updated: list[str] | None) -> Iterable[str]:
 
 def _is_triggered(state: State, name: str, node: PregelNode) -> bool:
     channels, counters = state.channels, state.counters
-    seen = state.seen[name] if name in state.seen else None
+    seen = state.seen.get(name)
     for trigger in node.triggers:
         newer = seen is None or counters.get(trigger, 0) > seen.get(trigger, 0)
         if newer and channels[trigger].is_available():

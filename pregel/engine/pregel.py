@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import copy
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pregel.channels import BaseChannel, Topic
-from pregel.checkpoint.records import Page
 from pregel.config import RunnableConfig, merge_configs
 from pregel.engine.admin import history_flow, state_flow, update_flow
 from pregel.engine.call import Call, names_of, require_saver
-from pregel.engine.chunks import chunk_shape
 from pregel.engine.check import check_graph, checked_updates
-from pregel.engine.drive_async import AwaitingDriver
+from pregel.engine.chunks import chunk_shape
 from pregel.engine.drive_sync import BlockingDriver
 from pregel.engine.effects import Flow, Result
 from pregel.engine.frame import Frame
-from pregel.engine.journal import AwaitingJournal, BlockingJournal, ClaimMissed
+from pregel.engine.journal import BlockingJournal, ClaimMissed
 from pregel.engine.node import NodeBuilder, PregelNode
 from pregel.engine.plan import TASKS, Plan
 from pregel.engine.snapshot import empty_snapshot
 from pregel.errors import DefinitionError, GraphInterrupt, NotBuiltError
 from pregel.runnable import Runnable
 from pregel.types import Send, StateSnapshot, StateUpdate, ensure_valid_checkpointer
+
+if TYPE_CHECKING:
+    from pregel.engine.drive_async import AwaitingDriver
+    from pregel.engine.journal_async import AwaitingJournal
 
 MISSES = 100  # claims that may be lost to others in a row before a call gives up
 
@@ -206,9 +208,9 @@ class Pregel(Runnable):
             return [chunk async for chunk in self._astream(input, config, stream_mode, arguments)]
         call = Call(self, input, config, **arguments)
         for _ in range(MISSES):
-            frame, flow = call.start(AwaitingJournal)
+            frame, flow = call.start(_awaiting_journal())
             try:
-                result = await AwaitingDriver(flow, frame.run.journal, room=call.room).run()  # type: ignore[arg-type]
+                result = await _awaiting_driver(flow, frame, room=call.room).run()
             except ClaimMissed:
                 continue
             if result.error is not None:
@@ -280,8 +282,8 @@ class Pregel(Runnable):
     async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
         for _ in range(MISSES):
-            frame, flow = call.start(AwaitingJournal)
-            driver = AwaitingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
+            frame, flow = call.start(_awaiting_journal())
+            driver = _awaiting_driver(flow, frame, live=frame.run.live, room=call.room)
             frame.run.post = driver.post_anywhere
             chunks = driver.chunks()
             try:
@@ -317,7 +319,7 @@ class Pregel(Runnable):
 
     async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
         """Like `get_state`, awaited."""
-        call, frame = self._reading(config, AwaitingJournal)
+        call, frame = self._reading(config, _awaiting_journal())
         flow = state_flow(frame, call.checkpoint, subgraphs=subgraphs)
         return await _adrive(flow, frame) or empty_snapshot(config)
 
@@ -345,7 +347,7 @@ class Pregel(Runnable):
         limit: int | None = None,
     ) -> AsyncIterator[StateSnapshot]:
         """Like `get_state_history`, awaited."""
-        call, frame = self._reading(config, AwaitingJournal)
+        call, frame = self._reading(config, _awaiting_journal())
         for snapshot in await _adrive(history_flow(frame, call.page(filter, before, limit)), frame):
             yield snapshot
 
@@ -382,7 +384,7 @@ class Pregel(Runnable):
         """Like `bulk_update_state`, awaited."""
         checked = checked_updates(supersteps)
         for _ in range(MISSES):
-            call, frame = self._reading(config, AwaitingJournal)
+            call, frame = self._reading(config, _awaiting_journal())
             try:
                 result = await _adrive(update_flow(frame, call.checkpoint, checked), frame)
             except ClaimMissed:
@@ -443,7 +445,20 @@ def _drive(flow: Flow[Any], frame: Frame) -> Any:
 
 
 async def _adrive(flow: Flow[Any], frame: Frame) -> Any:
-    return await AwaitingDriver(flow, frame.run.journal).run()  # type: ignore[arg-type]
+    return await _awaiting_driver(flow, frame).run()
+
+
+def _awaiting_journal() -> type[AwaitingJournal]:
+    """The journal for `_awaiting_driver`; loaded here because asyncio costs as much to import as this package."""
+    from pregel.engine.journal_async import AwaitingJournal
+
+    return AwaitingJournal
+
+
+def _awaiting_driver(flow: Flow[Any], frame: Frame, *, live: bool = False, room: int | None = None) -> AwaitingDriver:
+    from pregel.engine.drive_async import AwaitingDriver
+
+    return AwaitingDriver(flow, frame.run.journal, live=live, room=room)  # type: ignore[arg-type]
 
 
 def _contended(call: Call) -> Exception:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.engine.ids import task_id
 from pregel.engine.state import hand_out
-from pregel.types import TimeoutPolicy
 
 if TYPE_CHECKING:
     from pregel.engine.frame import Frame

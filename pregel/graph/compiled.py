@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from pregel.channels import BaseChannel
 from pregel.config import RunnableConfig
 from pregel.engine.pregel import Pregel
 from pregel.graph.branch import BranchSpec
 from pregel.graph.check import checks_of
-from pregel.graph.draw import Graph, describe
-from pregel.graph.json_schema import json_schema
 from pregel.graph.lower import lower
 from pregel.graph.schema import Mapper, mapper_of
 from pregel.graph.spec import StateNodeSpec
 from pregel.graph.write import UnknownKeys
 from pregel.typing import ContextT, InputT, OutputT, StateT
+
+if TYPE_CHECKING:
+    from pregel.graph.draw import Graph
 
 
 class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
@@ -54,11 +55,13 @@ class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
 
     def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
         """The nodes and edges, found again in what the nodes write; `xray` looks into subgraphs."""
+        from pregel.graph.draw import describe
+
         return describe(self, xray=xray)
 
     async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
         """The nodes and edges."""
-        return describe(self, xray=xray)
+        return self.get_graph(config, xray=xray)
 
     def attach_node(self, key: str, node: StateNodeSpec) -> None:
         """Add a node to the builder, and to this graph."""
@@ -87,5 +90,7 @@ class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
         return [(key, self.checks[key](value) if key in self.checks else value) for key, value in writes]
 
     def _json_schema(self, schema: Any, side: str) -> dict[str, Any]:
+        from pregel.graph.json_schema import json_schema
+
         keys = {key: value for key, value in self.builder.schemas[schema].items() if isinstance(value, BaseChannel)}
         return json_schema(schema, getattr(schema, "__name__", f"{self.get_name()}{side}"), keys)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 def known_names(wrong: object, known: Iterable[str]) -> str:
     """``Did you mean 'total'? Known: total, visited.``"""
+    from difflib import get_close_matches  # only somebody who made a mistake pays for it
+
     names = sorted(known)
     near = get_close_matches(str(wrong), names, n=1)
     guess = f"Did you mean {near[0]!r}? " if near else ""

@@ -5,7 +5,6 @@ One builder can be compiled any number of times. What is added after that is not
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,8 +31,6 @@ from pregel.typing import ContextT, InputT, OutputT, StateT
 from pregel.warnings import warn_caller
 
 __all__ = ["AnyStateGraph", "CompiledStateGraph", "StateGraph"]
-
-log = logging.getLogger(__name__)
 
 Retry = RetryPolicy | Sequence[RetryPolicy] | None
 Timeout = float | timedelta | TimeoutPolicy | None
@@ -322,7 +319,11 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
 
     def _warn_if_compiled(self, what: str) -> None:
         if self.compiled:
-            log.warning("Adding %s to a graph that has been compiled. The compiled graph does not change.", what)
+            import logging
+
+            logging.getLogger(__name__).warning(
+                "Adding %s to a graph that has been compiled. The compiled graph does not change.", what
+            )
 
     def _warn_of_unreachable(self, strict: bool) -> None:
         lost = unreachable(self)

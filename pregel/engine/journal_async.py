@@ -1,0 +1,70 @@
+"""The journal of the awaiting driver: what `engine.journal` does, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import TypeVar
+
+from pregel.checkpoint.records import Append, Load, Page
+from pregel.engine.effects import Loaded, Step
+from pregel.engine.journal import Journal
+
+T = TypeVar("T")
+
+
+class AwaitingJournal(Journal):
+    """The journal of the awaiting driver."""
+
+    flight: asyncio.Task[None] | None = None
+
+    async def load(self, requests: Sequence[Load | Page]) -> Loaded:
+        """Answer a step's loads in one round trip."""
+        loads = [request for request in requests if isinstance(request, Load)]
+        opened = await self.saver.aload(self.thread, loads, self.names) if loads else None
+        pages = [await self.saver.apage(self.thread, request) for request in requests if isinstance(request, Page)]
+        return self.took(requests, opened, pages)
+
+    async def store(self, step: Step) -> None:
+        """Store a step's records as the durability says. To be awaited `whole`: half of it is a gap."""
+        if missing := self.missing(step):
+            await self.saver.aintern(missing)
+        append = self.encode(step)
+        if append is None:
+            return
+        await self.flush()
+        if self.durability == "async" and append.claim is None and append.release is None and self.failure is None:
+            self.flight = asyncio.create_task(self._send(append))
+            return
+        await self._send(append)
+        if self.failure is not None:
+            raise self.failure
+
+    async def flush(self) -> None:
+        """Wait for the append in flight."""
+        flight, self.flight = self.flight, None
+        if flight is not None:
+            await whole(flight)
+
+    async def _send(self, append: Append) -> None:
+        append.epoch = self.epoch
+        self.settle(append, await self.saver.aappend(append))
+
+
+async def whole(work: Awaitable[T]) -> T:
+    """Await something to its end, then deliver the cancellations that came meanwhile."""
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise
+            cancelled = True
+        except Exception:
+            break
+    result = task.result()  # a failure is heard before a cancellation
+    if cancelled:
+        raise asyncio.CancelledError
+    return result
