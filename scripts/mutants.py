@@ -299,12 +299,17 @@ MUTANTS = (
             ),
         ),
     ),
-    mutant(
-        "blocking: news is lost to Ctrl-C",
+    Mutant(
+        "blocking: Ctrl-C finds the news of the step before",
         "tests/simulation/test_ctrl_c.py",
-        "pregel/engine/drive_sync.py",
-        "self.news = reply = []\n                self.perform(step, reply)\n",
-        "reply = []\n                self.perform(step, reply)\n                self.news = reply\n",
+        (
+            Edit("pregel/engine/drive_sync.py", "self.news = reply = []", "reply = []"),
+            Edit(
+                "pregel/engine/drive_sync.py",
+                "                while step.wait and not reply:",
+                "                self.news = reply\n                while step.wait and not reply:",
+            ),
+        ),
     ),
     mutant(
         "awaiting: a cancellation cuts a load and an append in two",
