@@ -14,7 +14,7 @@ from pregel.errors import NodeCancelledError, PregelError
 from pregel.graph import START, StateGraph
 from pregel.types import Command, RetryPolicy, Send, interrupt
 
-from .conftest import Runner
+from .conftest import Awaiting, Runner
 from .marks import Saver, State, Thread, chain, failing_once, mark, parallel
 
 
@@ -90,18 +90,24 @@ def test_a_stop_iteration_that_python_keeps_from_leaving_a_coroutine_is_the_caus
     assert isinstance(caught.value.__cause__, StopIteration)
 
 
-def test_a_node_that_raises_cancelled_itself_failed(saver: Saver, thread: Thread) -> None:
-    async def node(state: State) -> None:
-        raise asyncio.CancelledError
+async def acancelled(state: State) -> None:
+    raise asyncio.CancelledError
 
-    app = chain("x", x=node).compile(checkpointer=saver)
+
+@pytest.mark.parametrize("build", [chain, parallel])
+@pytest.mark.parametrize("node", [raising(asyncio.CancelledError()), acancelled], ids=["sync", "async"])
+def test_a_node_that_raises_cancelled_itself_failed(
+    run: Runner, saver: Saver, thread: Thread, build: Callable[..., StateGraph[Any]], node: Any
+) -> None:
+    driver = Awaiting() if node is acancelled else run
+    app = build("x", "y", x=node).compile(checkpointer=saver)
 
     with pytest.raises(NodeCancelledError) as caught:
-        asyncio.run(app.ainvoke({"a": []}, thread("1")))
+        driver.invoke(app, {"a": []}, thread("1"))
 
     assert (caught.value.node, caught.value.step) == ("x", 1)
     assert isinstance(caught.value, PregelError)
-    (task,) = app.get_state(thread("1")).tasks
+    (task,) = [task for task in app.get_state(thread("1")).tasks if task.name == "x"]
     assert task.error.startswith("NodeCancelledError")
 
 
@@ -231,7 +237,8 @@ def test_awaiting_siblings_of_a_failure_are_cancelled_and_stored_so(saver: Saver
 # -- beside questions --------------------------------------------------------------------------------------------------
 
 
-def test_asked_beats_failed_in_one_node(run: Runner, saver: Saver, thread: Thread) -> None:
+@pytest.mark.parametrize("error", [Custom(1, reason="cleanup"), GeneratorExit(), asyncio.CancelledError()], ids=repr)
+def test_asked_beats_failed_in_one_node(run: Runner, saver: Saver, thread: Thread, error: BaseException) -> None:
     calls: list[str] = []
 
     def node(state: Any) -> dict[str, Any]:
@@ -239,7 +246,7 @@ def test_asked_beats_failed_in_one_node(run: Runner, saver: Saver, thread: Threa
         try:
             answer = interrupt("?")
         except BaseException as question:
-            raise Custom(1, reason="cleanup") from question
+            raise error from question
         return {"a": [answer]}
 
     graph = StateGraph(State).add_node("x", node, retry_policy=RetryPolicy(max_attempts=3, retry_on=Exception))
