@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pregel.constants import END, ROOT
+from pregel.constants import ROOT
 from pregel.engine.node import Ask, Writes
 from pregel.errors import InvalidRouteError, PathMapError
 from pregel.graph.names import known_names
@@ -43,7 +43,7 @@ class BranchWriter:
         self.keys = tuple(channel_keys(keys))
         self.bare = self.keys == (ROOT,)
         self.who = f"Branch {name!r} of node {router.source!r}"
-        self.straight = self._straight()
+        self.answered: dict[str, Writes] = {}  # the writes for answers that were one text
         self.managed = managed_keys(keys)
         self.mapper = mapper
 
@@ -70,17 +70,14 @@ class BranchWriter:
 
     def writes(self, result: Any) -> Writes:
         """The writes for an answer: one target or a list of them."""
-        if type(result) is str and result in self.straight:
-            return self.straight[result]
-        who = self.who
-        results = result if isinstance(result, list | tuple) else (result,)
-        return self.router.writes([self._target(one, who) for one in results], who)
+        if type(result) is str:
+            if result not in self.answered:
+                self.answered[result] = self._writes((result,))
+            return self.answered[result]
+        return self._writes(result if isinstance(result, list | tuple) else (result,))
 
-    def _straight(self) -> dict[str, Writes]:
-        """The writes for each answer that is one known text, made once."""
-        ends = self.ends if self.ends is not None else {name: name for name in (*self.router.wakes, END)}
-        wakes: dict[str, Writes] = {END: [], **{name: [write] for name, write in self.router.wakes.items()}}
-        return {key: wakes[end] for key, end in ends.items() if type(key) is str and end in wakes}
+    def _writes(self, results: Iterable[Any]) -> Writes:
+        return self.router.writes([self._target(one, self.who) for one in results], self.who)
 
     def _target(self, result: Any, who: str) -> Any:
         if self.ends is None or isinstance(result, Send):

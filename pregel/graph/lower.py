@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from pregel.engine.pregel import Pregel
 from pregel.graph import pydantic_adapter
 from pregel.graph.branch import BranchSpec, BranchWriter
 from pregel.graph.check import Checks, KeyCheck, checks_of
-from pregel.graph.route import Router, branch_channel, join_channel
+from pregel.graph.route import Router, branch_channel, join_channel, wakes_of
 from pregel.graph.schema import Channel, Mapper, channel_keys, managed_keys, mapper_of
 from pregel.graph.spec import StateNodeSpec
 from pregel.graph.write import InputWriter, RootWriter, StateWriter, UnknownKeys
@@ -55,6 +56,12 @@ class Lowering:
         self.joins = sorted(
             builder.waiting_edges, key=lambda join: [self.places.get(n, -1) for n in (*join[0], join[1])]
         )
+        self.managed = {schema: managed_keys(keys) for schema, keys in builder.schemas.items()}
+        self.wakes = wakes_of(builder.nodes)
+        self.targets: dict[str, list[str]] = defaultdict(list)  # of the plain edges, by source
+        for start, end in builder.edges:
+            if end != END:
+                self.targets[start].append(end)
 
     def run(self) -> Lowered:
         """The nodes and channels."""
@@ -90,7 +97,7 @@ class Lowering:
             triggers=[branch_channel(name), *joins],
             bound=spec.runnable,
             mapper=mapper_of(spec.input_schema) or _picker(subgraph),
-            managed=managed_keys(self.builder.schemas[spec.input_schema]),
+            managed=self.managed[spec.input_schema],
             writers=[self.writer(name, spec, surplus=subgraph is not None), *self.routes(name)],
             retry_policy=_policies(spec.retry_policy or self.builder.defaults.retry_policy),
             timeout=spec.timeout or self.builder.defaults.timeout,
@@ -106,7 +113,7 @@ class Lowering:
             fields = {key: pydantic_adapter.field_check(schema, key) for key in self.keys[schema]}
             checks = {key: KeyCheck(check, self.builder.channels[key]) for key, check in fields.items()}
         channels = {key: self.builder.channels[key] for key in self.keys[schema]}
-        router = Router(START, self.builder.nodes)
+        router = Router(START, self.wakes)
         if tuple(channels) == (ROOT,):
             return RootWriter(START, channels, router, checks=checks)
         declared = {*self.builder.channels, *self.builder.managed}
@@ -118,7 +125,7 @@ class Lowering:
         return kind(
             name,
             self.builder.channels,
-            Router(name, self.builder.nodes),
+            Router(name, self.wakes),
             managed=self.builder.managed,
             checks=self.checks,
             unknown_keys=self.unknown_keys,
@@ -128,7 +135,7 @@ class Lowering:
 
     def routes(self, source: str) -> list[Writer]:
         """The writers for the edges that leave a node."""
-        targets = sorted((end for start, end in self.builder.edges if start == source and end != END), key=self.place)
+        targets = sorted(self.targets[source], key=self.place)
         entries = [ChannelWriteEntry(branch_channel(target), None) for target in targets]
         entries += [
             ChannelWriteEntry(join_channel(starts, end), source)
@@ -137,19 +144,18 @@ class Lowering:
         ]
         branches = self.builder.branches.get(source, {})
         static: list[Writer] = [ChannelWrite(entries)] if entries else []
-        return [*static, *(branch_writer(self.builder, source, name, spec) for name, spec in branches.items())]
+        return [*static, *(self.branch(source, name, spec) for name, spec in branches.items())]
+
+    def branch(self, source: str, name: str, spec: BranchSpec) -> BranchWriter:
+        """The writer of a conditional edge; its path reads its own schema, else what its source reads."""
+        inherited = self.builder.state_schema if source == START else self.builder.nodes[source].input_schema
+        schema = inherited if spec.input_schema is None else spec.input_schema
+        router = Router(source, self.wakes)
+        return BranchWriter(name, spec, router, keys=self.builder.schemas[schema], mapper=mapper_of(schema))
 
     def place(self, name: str) -> int:
         """Where a node stands in the builder."""
         return self.places[name]
-
-
-def branch_writer(builder: AnyStateGraph, source: str, name: str, spec: BranchSpec) -> BranchWriter:
-    """The writer of a conditional edge; its path reads its own schema, else what its source reads."""
-    inherited = builder.state_schema if source == START else builder.nodes[source].input_schema
-    schema = inherited if spec.input_schema is None else spec.input_schema
-    router = Router(source, builder.nodes)
-    return BranchWriter(name, spec, router, keys=builder.schemas[schema], mapper=mapper_of(schema))
 
 
 def trigger_of(spec: StateNodeSpec) -> Channel:

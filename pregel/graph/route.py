@@ -21,18 +21,25 @@ def join_channel(starts: Iterable[str], end: str) -> str:
     return f"join:{'+'.join(starts)}:{end}"
 
 
+Wakes = dict[str, tuple[str, Any]]
+
+
+def wakes_of(nodes: Collection[str]) -> Wakes:
+    """The write that wakes each node; one dict for all routers of a graph."""
+    return {name: (branch_channel(name), None) for name in nodes if name != START}
+
+
 class Router:
     """Turns the targets that user code names into writes, refusing what does not exist.
 
     `source` is the node that routes; it stands in every error.
     """
 
-    __slots__ = ("nodes", "source", "wakes")
+    __slots__ = ("source", "wakes")
 
-    def __init__(self, source: str, nodes: Collection[str]) -> None:
+    def __init__(self, source: str, wakes: Wakes) -> None:
         self.source = source
-        self.nodes = nodes
-        self.wakes: dict[str, tuple[str, Any]] = {name: (branch_channel(name), None) for name in nodes if name != START}
+        self.wakes = wakes
 
     def writes(self, targets: Iterable[Any], who: str) -> list[tuple[str, Any]]:
         """The writes for names and Sends, each name once, END left out; `who` says whose result this is."""

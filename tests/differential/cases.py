@@ -122,6 +122,10 @@ UPDATES = {
     "of an old checkpoint": calls(THREE, Run(), Update(node="a", back=2), Go()),
     "past a pause": calls(THREE, Run(), Update(node="b"), Go(), before=("b",)),
     "as one of a join": calls(JOIN, Update(node="p"), Update(node="q"), Go()),
+    "as the target of a full join": calls(JOIN, Run(), Update(node="j"), Go(), before=("j",)),
+    "as a deferred node": calls(
+        replace(THREE, nodes=(node("a"), node("b"), node("c", defer=True))), Run(), Update(node="c"), before=("c",)
+    ),
     "in bulk": calls(THREE, Bulk(((("1", START),), (("2", "a"),), (("3", "b"),))), Go()),
     "in bulk, two at once": calls(JOIN, Bulk(((("1", "p"), ("2", "q")),)), Go()),
     "in bulk of nothing": calls(THREE, Bulk(())),
@@ -270,6 +274,10 @@ def around(child: Program, *ops: Op, **rules: object) -> Program:
     )
 
 
+TWICE = Program(
+    nodes=(node("a", branches=(Route(picks=(("s",),), until=5),)), Node("s", child=TWO, keeps="thread")),
+    edges=((START, "a"), ("s", "a")),
+)
 SUBGRAPHS = {
     "runs": around(TWO, Run(), Run("again")),
     "remembers over calls": around(TWO, Run(), Run("again"), keeps="thread"),
@@ -298,6 +306,8 @@ SUBGRAPHS = {
     "by sends": Program(
         nodes=(Node("s", child=INNER_ASK),), entry=Route(picks=(("*s", "*s"),), by="log"), ops=(Run(), Answer())
     ),
+    "remembers within a call": TWICE,
+    "remembers within a call under exit": calls(TWICE, durability="exit"),
     "under exit": calls(around(INNER_ASK, Run(), Answer()), durability="exit"),
 }
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from tests.differential.differences import aligned, node_failed
+from tests.differential.differences import aligned, step_failed
 from tests.differential.play import Seen, play, play_otherwise
 from tests.differential.program import Program, Run
 from tests.differential.side import Side
 
 
-def disagreement(program: Program, reference: Side, ours: Side) -> str:
+def disagreement(program: Program, reference: Side, ours: Side, *, settled: bool = False) -> str:
     """Where the two sides differ, with the program to paste into a regression test; empty when they agree."""
-    theirs, mine = aligned(play(program, reference), play(program, ours))
+    theirs, mine = aligned(program, play(program, reference), play(program, ours), settled=settled)
     for expected, actual in zip(theirs, mine, strict=True):
         if expected != actual:
             return report(program, "", expected, actual)
@@ -28,8 +28,8 @@ def other_ways(program: Program, reference: Side, ours: Side) -> str:
             continue
         expected = replace(play(first, reference)[0], live=None, history=())
         actual = play_otherwise(first, ours, saver=saver, awaiting=awaiting)
-        (expected,), (actual,) = aligned([expected], [actual])
-        if node_failed(expected):
+        (expected,), (actual,) = aligned(first, [expected], [actual])
+        if step_failed(expected):
             expected, actual = replace(expected, ran=None), replace(actual, ran=None)
         if expected != actual:
             return report(first, way, expected, actual)

@@ -17,7 +17,10 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 
 
 def events(program: Program, side: Side, modes: list[str]) -> list[list[str]]:
-    """What each call of a program streams in some modes; task results of a step, which come as threads end, sorted."""
+    """What each call of a program streams in some modes; task results of a step, which come as threads end, sorted.
+
+    NotImplementedError when a mode is not built yet.
+    """
     world = World()
     graph = build(program, side, world, side.InMemorySaver())
     config = thread(program)
@@ -27,7 +30,9 @@ def events(program: Program, side: Side, modes: list[str]) -> list[list[str]]:
         if isinstance(op, Mend):
             world.mended = True
             continue
-        chunks, _ = collect(lambda op=op: start(op, graph, config, program, side, stream_mode=modes))  # type: ignore[misc]
+        chunks, error = collect(lambda op=op: start(op, graph, config, program, side, stream_mode=modes))  # type: ignore[misc]
+        if "NotBuiltError" in error:
+            raise NotImplementedError(f"stream modes {modes}")
         shown.append(settled([(mode, anonymous(data)) for mode, data in chunks]))
     return shown
 

@@ -167,14 +167,15 @@ def given(op: Op, graph: Any, config: Any, side: Side) -> Any:
         case Steer():
             return side.Command(update={"log": [op.text]}, goto=op.goto)
         case Answer():
-            return side.Command(resume=answers(op.how, graph.get_state(config).interrupts))
+            pending = graph.get_state(config).interrupts
+            return side.Command(resume=answers(op.how, pending)) if pending else None
         case _:
             return None
 
 
 def answers(how: str, pending: Any) -> Any:
-    """The answers to what is pending; a plain value when nothing is."""
-    if how == "plain" or not pending:
+    """The answers to what is pending."""
+    if how == "plain":
         return "plain"
     chosen = pending if how == "all" else pending[:1]
     return {question.id: f"re {question.value}" for question in chosen}

@@ -93,7 +93,7 @@ class Bulk(Compact):
 
 @dataclass(frozen=True, repr=False)
 class Answer(Compact):
-    """Answer pending questions: "all" by id, the "first" by id, or one with a "plain" value."""
+    """Answer pending questions: "all" by id, the "first" by id, or one with a "plain" value; Go when there is none."""
 
     how: str = "all"
 

@@ -1,4 +1,8 @@
-"""What a saver holds of a thread, without ids, clocks and random parts: the traces of the specification, section 13."""
+"""What a saver holds of a thread, without ids, clocks and random parts: the traces of the specification, section 13.
+
+Left out, as pregel stores it otherwise on purpose: versions seen by ``__interrupt__`` (one counter for all channels);
+the plain answer beside the task that it was bound to; tuples, which the reference gives back as lists.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.differential.play import plain
+
+NULL_TASK = "00000000-0000-0000-0000-000000000000"
 
 
 @dataclass(frozen=True)
@@ -31,19 +37,27 @@ def entry(kept: Any) -> Stored:
     checkpoint = kept.checkpoint
     tasks: dict[str, list[Any]] = {}
     for task, channel, value in kept.pending_writes or ():
+        if (task, channel) == (NULL_TASK, "__resume__"):
+            continue
         tasks.setdefault(task, []).append((channel, plain(value)))
     return Stored(
         source=kept.metadata["source"],
         step=kept.metadata["step"],
-        values=plain(checkpoint["channel_values"]),
+        values={name: listed(value) for name, value in plain(checkpoint["channel_values"]).items()},
         versions={channel: counter(version) for channel, version in checkpoint["channel_versions"].items()},
         seen={
             node: {channel: counter(version) for channel, version in versions.items()}
             for node, versions in checkpoint["versions_seen"].items()
+            if node != "__interrupt__"
         },
         updated=sorted(checkpoint.get("updated_channels") or ()),
         writes=tuple(sorted((sorted(writes, key=repr) for writes in tasks.values()), key=repr)),
     )
+
+
+def listed(value: Any) -> Any:
+    """A tuple as the list that the reference reads back."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def counter(version: Any) -> int:

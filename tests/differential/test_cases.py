@@ -6,6 +6,7 @@ import pytest
 
 from tests.differential.cases import CASES, TRACES
 from tests.differential.compare import disagreement
+from tests.differential.differences import DELIBERATE, UNSETTLED
 from tests.differential.play import play
 from tests.differential.side import side
 from tests.differential.stored import stored
@@ -16,9 +17,15 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # what warns is not compared
 REFERENCE, OURS = side("langgraph"), side("pregel")
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in DELIBERATE | UNSETTLED])
 def test_a_case_shows_the_same(name: str) -> None:
-    assert "" == disagreement(CASES[name], REFERENCE, OURS)
+    assert not (difference := disagreement(CASES[name], REFERENCE, OURS)), difference
+
+
+@pytest.mark.xfail(reason="told apart in differences.py", strict=True)
+@pytest.mark.parametrize("name", sorted(DELIBERATE | UNSETTLED))
+def test_a_case_that_differs_still_does(name: str) -> None:
+    assert not (difference := disagreement(CASES[name], REFERENCE, OURS)), difference
 
 
 @pytest.mark.parametrize("name", TRACES)
