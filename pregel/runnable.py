@@ -283,6 +283,9 @@ def callable_name(func: Any) -> str:
 
 def injections(func: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
     """(parameter, kind) for every parameter that the engine fills in; the first one is the input."""
+    code = func.__code__ if inspect.isfunction(func) and not hasattr(func, "__wrapped__") else None
+    if code is not None and code.co_argcount < 2 and code.co_kwonlyargcount == 0:
+        return ()  # the usual node; a signature costs more than all else about it
     try:
         params = list(inspect.signature(func).parameters.values())[1:]
     except (ValueError, TypeError):

@@ -77,7 +77,7 @@ def function_of(action: Any) -> Callable[..., Any] | None:
 
 
 def _hints(function: Callable[..., Any] | None) -> Mapping[str, Any]:
-    if function is None:
+    if function is None or not (hasattr(function, "__wrapped__") or function.__annotations__):
         return {}
     try:
         return get_type_hints(function)
