@@ -278,6 +278,11 @@ TWICE = Program(
     nodes=(node("a", branches=(Route(picks=(("s",),), until=5),)), Node("s", child=TWO, keeps="thread")),
     edges=((START, "a"), ("s", "a")),
 )
+LOOPS = Program(
+    nodes=(Node("s", child=Program(nodes=(node("k"),), edges=((START, "k"),)), keeps="thread"),),
+    edges=((START, "s"), ("s", "s")),
+    limit=3,
+)
 SUBGRAPHS = {
     "runs": around(TWO, Run(), Run("again")),
     "remembers over calls": around(TWO, Run(), Run("again"), keeps="thread"),
@@ -308,6 +313,11 @@ SUBGRAPHS = {
     ),
     "remembers within a call": TWICE,
     "remembers within a call under exit": calls(TWICE, durability="exit"),
+    "loops and remembers": LOOPS,
+    "loops and remembers, async": replace(LOOPS, durability="async"),
+    "loops and remembers, exit": replace(LOOPS, durability="exit"),
+    "is steered to": around(TWO, Run(), Steer("s")),
+    "is steered to and remembers": around(TWO, Run(), Steer("s"), keeps="thread"),
     "under exit": calls(around(INNER_ASK, Run(), Answer()), durability="exit"),
 }
 

@@ -31,12 +31,17 @@ Not drawn, because the two are meant to differ or the reference depends on threa
 - `update_state` for a pending node of a half-done step: what siblings finished is lost there, kept here (`DELIBERATE`)
 
 Not settled: the two differ, and nothing says that they should. `UNSETTLED` names the cases, `by_name` evens out what
-meets every program. Both kinds of cases are expected to fail, so that a change shows.
+meets every program. All these cases are expected to fail, so that a change shows.
 
 - `update_state` as a node that waits (deferred, or the target of a full join): it still runs there, it has run here.
-- A subgraph that remembers over calls, run twice in one call under exit: it sees its first run there, not here.
 - Tasks of a snapshot come in the order of the graph's definition there, by name here.
-- Travel over a subgraph that remembers over calls: it runs again there, it counts as finished here.
+- A resumed call that comes to a subgraph that remembers over calls: after travel it runs again there and counts as
+  finished here; reached by a Command it counts as finished there and runs again here.
+
+Faults of pregel that this suite found, expected to fail until they are mended (`FAULTS`):
+
+- A subgraph that remembers over calls, run twice in one call under async or exit: its second run does not see what the
+  first has queued but not stored, so the values differ from those under sync.
 """
 
 from __future__ import annotations
@@ -54,8 +59,10 @@ UNSETTLED = {
     "update: as the target of a full join",
     "update: as a deferred node",
     "subgraph: is travelled over and remembers",
-    "subgraph: remembers within a call under exit",
+    "subgraph: is steered to and remembers",
 }
+FAULTS = {"subgraph: loops and remembers, async", "subgraph: loops and remembers, exit"}
+DIFFERING = DELIBERATE | UNSETTLED | FAULTS
 EXPIRING = {"ephemeral", "any", "topic"}
 
 

@@ -189,20 +189,12 @@ def nesting(draw: st.DrawFn) -> Program:
     names = tuple(node.name for node in program.nodes)
     host, child = draw(st.sampled_from(names)), draw(children())
     asks = any(node.asks for node in child.nodes)
-    sent = any(f"*{host}" in pick for route in routes_of(program) for pick in route.picks)
-    keeps = draw(st.sampled_from(("run", "thread"))) if not sent and program.durability != "exit" else "run"
     # Sends within the child ask in the same words, and the reference lists them as their threads end: answer all.
     hows = ("all",) if child.entry else ("all", "first")
     answers: st.SearchStrategy[Op] = st.builds(Answer, how=st.sampled_from(hows))
     later = draw(st.lists(answers if asks else ops(names), min_size=1, max_size=3))
-    nested = marked(program, {host}, child=child, keeps=keeps, goto=None, returns="dict")
+    nested = marked(program, {host}, child=child, goto=None, returns="dict")
     return replace(nested, ops=(Run(), *later), limit=7)
-
-
-def routes_of(program: Program) -> list[Route]:
-    """All routers of a program."""
-    inside = [route for node in program.nodes for route in (node.goto, *node.branches)]
-    return [route for route in (program.entry, *inside) if route is not None]
 
 
 def marked(program: Program, names: set[str], **changed: Any) -> Program:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.differential.cases import CASES, TRACES
 from tests.differential.compare import disagreement
-from tests.differential.differences import DELIBERATE, UNSETTLED
+from tests.differential.differences import DIFFERING
 from tests.differential.play import play
 from tests.differential.side import side
 from tests.differential.stored import stored
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # what warns is not compared
 REFERENCE, OURS = side("langgraph"), side("pregel")
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in DELIBERATE | UNSETTLED])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in DIFFERING])
 def test_a_case_shows_the_same(name: str) -> None:
     assert not (difference := disagreement(CASES[name], REFERENCE, OURS)), difference
 
 
 @pytest.mark.xfail(reason="told apart in differences.py", strict=True)
-@pytest.mark.parametrize("name", sorted(DELIBERATE | UNSETTLED))
+@pytest.mark.parametrize("name", sorted(DIFFERING))
 def test_a_case_that_differs_still_does(name: str) -> None:
     assert not (difference := disagreement(CASES[name], REFERENCE, OURS)), difference
 
