@@ -137,7 +137,7 @@ class Barrier:
     def _gone(self, event: Gone, step: Step) -> None:
         from asyncio import CancelledError  # importing asyncio costs as much as importing this package
 
-        if self._ends(event.task) and not self.cancelled:  # of a run that was stopped nobody failed
+        if self._ends(event.task):
             self.keep(event.task, [(ERROR, CancelledError())])
 
     def _due(self, event: Due, step: Step) -> None:

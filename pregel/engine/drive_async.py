@@ -48,6 +48,7 @@ class AwaitingDriver:
         self.inbox: deque[Event | Chunk] = deque()
         self.waker: asyncio.Future[None] | None = None
         self.sound = True
+        self.fatal: BaseException | None = None  # a worker's KeyboardInterrupt or SystemExit
 
     async def run(self) -> Result:
         """The result, with nothing shown."""
@@ -78,6 +79,8 @@ class AwaitingDriver:
                             reply.append(item)
                         else:
                             self.out.append(item)
+                    if self.fatal is not None:
+                        raise self.fatal
                     while self.out and not reply:
                         yield self.out.popleft()
             if self.journal is not None:
@@ -208,7 +211,8 @@ class AwaitingDriver:
             return False
         self._free(item.task)
         if isinstance(item, Failed) and isinstance(item.error, KeyboardInterrupt | SystemExit):
-            raise item.error
+            self.fatal = item.error  # raised once the rest of the batch is safe
+            return False
         return True
 
     # -- the end -----------------------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ class BlockingDriver:
         self.timers: list[tuple[float, int, Event]] = []
         self.inbox: SimpleQueue[Event | Chunk] = SimpleQueue()
         self.sound = True  # no append has failed
+        self.fatal: BaseException | None = None  # a worker's KeyboardInterrupt or SystemExit
 
     def run(self) -> Result:
         """The result, with nothing shown."""
@@ -75,6 +76,8 @@ class BlockingDriver:
                             reply.append(item)
                         else:
                             self.out.append(item)
+                    if self.fatal is not None:
+                        raise self.fatal
                     while self.out and not reply:
                         yield self.out.popleft()
             if self.journal is not None:
@@ -161,8 +164,9 @@ class BlockingDriver:
         if item.task not in self.jobs:
             return False
         self._free(item.task)
-        if isinstance(item, Failed) and not isinstance(item.error, Exception) and _ends_process(item.error):
-            raise item.error
+        if isinstance(item, Failed) and _ends_process(item.error):
+            self.fatal = item.error  # raised once the rest of the batch is safe
+            return False
         return True
 
     # -- the end -----------------------------------------------------------------------------------------------------

@@ -182,6 +182,7 @@ class BlockingJournal(Journal):
 
     def load(self, requests: Sequence[Load | Page]) -> Loaded:
         """Answer a step's loads in one round trip."""
+        self.flush()  # a persistent subgraph loads what this very run has queued
         loads = [request for request in requests if isinstance(request, Load)]
         opened = self.saver.load(self.thread, loads, self.names) if loads else None
         pages = [self.saver.page(self.thread, request) for request in requests if isinstance(request, Page)]

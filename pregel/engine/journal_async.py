@@ -20,6 +20,7 @@ class AwaitingJournal(Journal):
 
     async def load(self, requests: Sequence[Load | Page]) -> Loaded:
         """Answer a step's loads in one round trip."""
+        await self.flush()
         loads = [request for request in requests if isinstance(request, Load)]
         opened = await self.saver.aload(self.thread, loads, self.names) if loads else None
         pages = [await self.saver.apage(self.thread, request) for request in requests if isinstance(request, Page)]

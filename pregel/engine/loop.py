@@ -23,7 +23,7 @@ from pregel.engine.plan import INTERRUPT_SEEN, plan
 from pregel.engine.resume import Entry, Opening, begin, commit
 from pregel.engine.show import interrupt_update, state_values, task_update, touches
 from pregel.engine.task import Task
-from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError
+from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError, NoCheckpointerError
 
 THREAD_STATUS: dict[RunStatus, Status] = {
     "done": "idle",
@@ -178,6 +178,8 @@ def _incomplete(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
         return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))
     if barrier.failed:
         return (yield from close(frame, step, "failed", error=barrier.first_error))
+    if frame.run.journal is None and frame.is_root and not frame.home:
+        return (yield from close(frame, step, "failed", error=_unanswerable(barrier)))
     for questions in barrier.asked:
         if "updates" in frame.shows:
             step.emit.append((frame.ns, "updates", interrupt_update(questions)))
@@ -186,6 +188,18 @@ def _incomplete(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
     _fold_finished(frame, barrier.in_order, step)
     asked = tuple(question for questions in barrier.asked for question in questions)
     return (yield from close(frame, step, "interrupted", asked=asked))
+
+
+def _unanswerable(barrier: Barrier) -> NoCheckpointerError:
+    """A question that nobody could keep: neither this graph nor one around it has a saver."""
+    task, asked = barrier.paused[0]
+    return NoCheckpointerError(
+        f"Node {task.name!r} asked {asked[0].value!r}, but no checkpointer could keep the question for an answer."
+        if asked
+        else f"Node {task.name!r} paused, but no checkpointer could keep the run.",
+        node=task.name,
+        task=task.id,
+    )
 
 
 def _fold_finished(frame: Frame, tasks: Sequence[Task], step: Step) -> None:

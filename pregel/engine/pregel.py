@@ -152,6 +152,14 @@ class Pregel(Runnable):
         """Another instance whose calls start from this config."""
         return self.copy({"config": merge_configs(self.config, config, kwargs)})
 
+    def call(self, value: Any, running: Any) -> Any:
+        """The output, as a step of a chain: inside a node it runs as part of that node."""
+        return self.invoke(value, None if hasattr(running, "task") else running.config)
+
+    async def acall(self, value: Any, running: Any) -> Any:
+        """The same, awaited."""
+        return await self.ainvoke(value, None if hasattr(running, "task") else running.config)
+
     # -- running -----------------------------------------------------------------------------------------------------
 
     def invoke(  # type: ignore[override]  # a graph takes more than a runnable

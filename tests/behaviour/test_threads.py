@@ -10,7 +10,13 @@ import pytest
 
 from pregel.checkpoint.base import BaseCheckpointSaver
 from pregel.checkpoint.memory import InMemorySaver
-from pregel.errors import EmptyInputError, InvalidUpdateError, MissingThreadError, UnknownInterruptError
+from pregel.errors import (
+    EmptyInputError,
+    InvalidUpdateError,
+    MissingThreadError,
+    NoCheckpointerError,
+    UnknownInterruptError,
+)
 from pregel.graph import END, START, StateGraph
 from pregel.runtime import Runtime
 from pregel.types import Command, interrupt
@@ -61,6 +67,31 @@ def test_no_except_can_swallow_a_question(run: Runner, saver: Saver, thread: Thr
 
     assert [q.value for q in run.invoke(app, {"out": []}, thread("1"))["__interrupt__"]] == ["q"]
     assert run.invoke(app, Command(resume="yes"), thread("1")) == {"out": ["yes"]}
+
+
+@pytest.mark.acceptance("S1-28")
+def test_a_question_that_no_saver_could_keep_is_refused(run: Runner) -> None:
+    def ask(state: Answers) -> dict[str, Any]:
+        try:
+            return {"out": [interrupt("q")]}
+        except BaseException:
+            return {"out": ["skipped"]}
+
+    app = StateGraph(Answers).add_node("ask", ask).add_edge(START, "ask").compile()
+
+    with pytest.raises(NoCheckpointerError, match="no checkpointer could keep the question"):
+        run.invoke(app, {"out": []})
+
+
+def test_a_graph_that_is_piped_into_a_function_asks_through_its_node(run: Runner, saver: Saver, thread: Thread) -> None:
+    inner = asking([]).compile()
+    graph = StateGraph(Answers).add_node("node", inner | (lambda state: {"out": [len(state["out"])]}))
+    app = graph.add_edge(START, "node").compile(checkpointer=saver)
+
+    (question,) = run.invoke(app, {"out": ["a"]}, thread("1"))["__interrupt__"]
+
+    assert question.value == "approve?"
+    assert run.invoke(app, Command(resume="yes"), thread("1")) == {"out": ["a", 2]}
 
 
 def test_two_questions_of_one_node_are_asked_one_after_the_other(run: Runner, saver: Saver, thread: Thread) -> None:
