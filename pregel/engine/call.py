@@ -203,6 +203,18 @@ def _items(source: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def require_saver(graph: Pregel) -> None:
-    """A named error when the graph has no checkpointer of its own."""
-    if not graph.checkpointer or graph.checkpointer is True:
+    """A named error when the graph has no checkpointer of its own, or one that the engine would go past."""
+    saver = graph.checkpointer
+    if not saver or saver is True:
         raise NoCheckpointerError()
+    if not hasattr(saver, "append"):
+        raise NotBuiltError(
+            f"{type(saver).__name__} has only the reference's verbs; running on such a saver is not built yet.",
+            fix="Use InMemorySaver or SqliteSaver.",
+        )
+    for verb in ("put", "put_writes", "get_tuple", "get_next_version"):
+        if not getattr(type(saver), verb).__module__.startswith("pregel."):
+            raise NotBuiltError(
+                f"{type(saver).__name__} overrides {verb}; going through that override is not built yet.",
+                fix=f"Override append or load, or leave {verb} as it is.",
+            )
