@@ -84,8 +84,7 @@ class Barrier:
     def keep(self, task: Task, writes: Sequence[tuple[str, Any]]) -> None:
         """Queue rows of a task for the journal."""
         if self.frame.journal is not None:
-            row = TaskWrites(self.frame.ns, task.checkpoint, task.id, task.name, task.path_text, writes)
-            self.unsaved.append(row)
+            self.unsaved.append(row_of(self.frame, task, writes))
 
     def _ends(self, task: Task) -> bool:
         if task not in self.open:
@@ -94,17 +93,11 @@ class Barrier:
         return True
 
     def _done(self, event: Done, step: Step) -> None:
-        task, frame = event.task, self.frame
-        if not self._ends(task):
-            return
-        task.writes = writes = event.writes
-        self.finished.append(task)
-        if frame.journal is not None:
-            untracked = frame.plan.untracked
-            rows = [write for write in writes if write[0] not in untracked] if untracked else writes
-            self.keep(task, rows or [(NO_WRITES, None)])
-        if frame.shows and "updates" in frame.shows and task.name not in frame.plan.hidden:
-            step.emit.append((frame.ns, "updates", task_update(frame, task)))
+        if self._ends(event.task):
+            self.finished.append(event.task)
+            row = take_in(self.frame, event.task, event.writes, step)
+            if row is not None:
+                self.unsaved.append(row)
 
     def _paused(self, event: Paused, step: Step) -> None:
         task = event.task
@@ -154,6 +147,23 @@ class Barrier:
 
     def _stop(self, step: Step) -> None:
         step.cancel = [*step.cancel, *((task, False) for task in self.open)]
+
+
+def take_in(frame: Frame, task: Task, writes: list[tuple[str, Any]], step: Step) -> TaskWrites | None:
+    """A task came in: its writes are its own, its update shows; the row for the journal, where there is one."""
+    task.writes = writes
+    if frame.shows and "updates" in frame.shows and task.name not in frame.plan.hidden:
+        step.emit.append((frame.ns, "updates", task_update(frame, task)))
+    if frame.journal is None:
+        return None
+    untracked = frame.plan.untracked
+    rows = [write for write in writes if write[0] not in untracked] if untracked else writes
+    return row_of(frame, task, rows or [(NO_WRITES, None)])
+
+
+def row_of(frame: Frame, task: Task, writes: Sequence[tuple[str, Any]]) -> TaskWrites:
+    """What a task wrote, as the journal keeps it."""
+    return TaskWrites(frame.ns, task.checkpoint, task.id, task.name, task.path_text, writes)
 
 
 def _order(task: Task) -> tuple[Any, ...]:

@@ -104,7 +104,8 @@ class BlockingDriver:
             if step.stores:
                 self.journal.store(step)
             self.sound = True
-        self.out.extend(step.emit)
+        if step.emit:
+            self.out.extend(step.emit)
 
     def set_off(self, step: Step, events: list[Event]) -> None:
         """The second half, once everything has been shown: cancel, set timers, start."""

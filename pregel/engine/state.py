@@ -46,9 +46,10 @@ class Channels(dict[str, BaseChannel[Any, Any, Any]]):
 class View:
     """The available values of a list of channels, as one dict."""
 
-    __slots__ = ("containers", "keys", "values")
+    __slots__ = ("containers", "keys", "order", "values")
 
-    def __init__(self, keys: Iterable[str], channels: Channels) -> None:
+    def __init__(self, keys: tuple[str, ...], channels: Channels) -> None:
+        self.order = keys
         self.keys = frozenset(keys)
         self.values: dict[str, Any] = {}
         self.containers: dict[str, Callable[[Any], Any]] = {}
@@ -83,6 +84,7 @@ class State:
         "checkpoint",
         "counter",
         "counters",
+        "kept",
         "lineage",
         "live",
         "parents",
@@ -107,7 +109,8 @@ class State:
         self.checkpoint = ""
         self.lineage = ROOT_LINEAGE
         self.live: set[str] = set()  # available channels that an empty update may change
-        self.views: dict[tuple[str, ...], View] = {}
+        self.views: dict[int, View] = {}  # id of a tuple of keys -> its view
+        self.kept: list[tuple[str, ...]] = []  # those tuples, so that their ids stay theirs
         self.viewed: dict[str, list[View]] = {}  # channel -> the views that show it
 
     def restore(self, values: Mapping[str, Any], counters: Mapping[str, int]) -> None:
@@ -122,12 +125,16 @@ class State:
         self.counter = max(self.counters.values(), default=0)
 
     def view(self, keys: tuple[str, ...]) -> View:
-        """The kept dict for these keys."""
-        view = self.views.get(keys)
+        """The kept dict for these keys, found by the tuple itself: hashing it would cost as much as it is long."""
+        view = self.views.get(id(keys))
         if view is None:
-            view = self.views[keys] = View(keys, self.channels)
-            for key in view.keys:
-                self.viewed.setdefault(key, []).append(view)
+            view = next((known for known in tuple(self.views.values()) if known.order == keys), None)
+            if view is None:
+                view = View(keys, self.channels)
+                for key in view.keys:
+                    self.viewed.setdefault(key, []).append(view)
+            self.views[id(keys)] = view
+            self.kept.append(keys)
         return view
 
     def read(self, keys: tuple[str, ...]) -> dict[str, Any]:
