@@ -51,7 +51,7 @@ class Entry:
     def of_snapshot(cls, state: StateSnapshot) -> Entry:
         metadata = state.metadata or {}
         errors = [f"{task.name}: {task.error}" for task in state.tasks if task.error is not None]
-        recorded = {task.name: task.result for task in state.tasks if task.result is not None}
+        recorded = _labelled((task.name, task.result) for task in state.tasks if task.result is not None)
         return cls(
             checkpoint=_id(state.config),
             parent=_id(state.parent_config) if state.parent_config else None,
@@ -76,10 +76,28 @@ class Entry:
             created_at=saved.checkpoint["ts"],
             next=None,
             values=_visible(saved.checkpoint["channel_values"].items()),
-            recorded=_visible((channel, value) for _, channel, value in writes),
+            recorded=_by_task(writes),
             questions=[one for _, channel, asked in writes if channel == QUESTION for one in asked],
             errors=[str(value) for _, channel, value in writes if channel == ERROR],
         )
+
+
+def _labelled(results: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Results by task name; the second and later tasks of a name are numbered."""
+    found: dict[str, Any] = {}
+    for name, result in results:
+        label = name if name not in found else f"{name} #{sum(key.split(' #')[0] == name for key in found) + 1}"
+        found[label] = result
+    return found
+
+
+def _by_task(writes: Iterable[tuple[str, str, Any]]) -> dict[str, Any]:
+    """What each task wrote, by the start of its id: its name stands in the graph, which is not looked at."""
+    found: dict[str, list[tuple[str, Any]]] = {}
+    for task, channel, value in writes:
+        found.setdefault(f"task {task[:8]}", []).append((channel, value))
+    shown = {task: _visible(pairs) for task, pairs in found.items()}
+    return {task: values for task, values in shown.items() if values}
 
 
 class Reader:

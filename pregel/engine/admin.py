@@ -36,8 +36,11 @@ def state_flow(frame: Frame, checkpoint: str | None, *, subgraphs: bool) -> Flow
     return (yield from snapshot(frame, saved, live=checkpoint is None, subgraphs=subgraphs))
 
 
-def history_flow(frame: Frame, page: Page) -> Flow[list[StateSnapshot]]:
-    """The snapshots of a page of history, newest first."""
+def history_flow(frame: Frame, page: Page, checkpoint: str | None) -> Flow[list[StateSnapshot]]:
+    """The snapshots of a page of history, newest first; of one checkpoint when the config addresses it."""
+    if checkpoint is not None:
+        saved, _ = yield from _load(frame, checkpoint)
+        return [] if saved is None else [(yield from snapshot(frame, saved, live=False, subgraphs=False))]
     events = yield Step(load=[page])
     loaded = next(event for event in events if isinstance(event, Loaded))
     shown = []
@@ -51,7 +54,11 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
     """Apply updates as if nodes had returned them, one checkpoint a superstep; the result's values are its config."""
     saved, _ = yield from _load(frame, checkpoint)
     if checkpoint is not None and saved is None:
-        raise CheckpointNotFoundError(f"Checkpoint {checkpoint!r} does not exist.", thread=frame.run.thread)
+        raise CheckpointNotFoundError(
+            f"Checkpoint {checkpoint!r} does not exist.",
+            fix="Take an id from get_state_history(config).",
+            thread=frame.run.thread,
+        )
     restore(frame, saved)
     if saved is None and supersteps[0][0].as_node != INPUT:
         frame.state.step = 0  # there is no input checkpoint before this one

@@ -90,7 +90,9 @@ def _apply(frame: Frame, step: Step, tasks: Sequence[Task]) -> Exception | None:
     try:
         applied = apply(frame.plan, frame.state, tasks)
     except Exception as error:
-        error.add_note(f"While applying step {frame.state.step} of thread {frame.run.thread!r}")
+        where = f" of thread {frame.run.thread!r}" if frame.run.thread else ""
+        writers = ", ".join(dict.fromkeys(task.name for task in tasks))
+        error.add_note(f"While applying step {frame.state.step}{where}, to which {writers} wrote")
         return error
     if frame.journal is None:
         frame.state.step += 1

@@ -339,12 +339,12 @@ class Pregel(Runnable):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[StateSnapshot]:
-        """The checkpoints of a thread, newest first, over all branches.
+        """The checkpoints of a thread, newest first, over all branches; just the one that the config addresses, if any.
 
         `filter` compares metadata, `before` is a config whose checkpoint comes after those returned.
         """
         call, frame = self._reading(config, BlockingJournal)
-        yield from _drive(history_flow(frame, call.page(filter, before, limit)), frame)
+        yield from _drive(history_flow(frame, call.page(filter, before, limit), call.checkpoint), frame)
 
     async def aget_state_history(
         self,
@@ -356,7 +356,7 @@ class Pregel(Runnable):
     ) -> AsyncIterator[StateSnapshot]:
         """Like `get_state_history`, awaited."""
         call, frame = self._reading(config, _awaiting_journal())
-        for snapshot in await _adrive(history_flow(frame, call.page(filter, before, limit)), frame):
+        for snapshot in await _adrive(history_flow(frame, call.page(filter, before, limit), call.checkpoint), frame):
             yield snapshot
 
     def update_state(

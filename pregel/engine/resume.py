@@ -187,14 +187,23 @@ def _bind(
     questions = open_questions(saved, answers)
     given = {id: answer for id, answer in handed_down.items() if id in questions}
     if resume is not None:
-        given.update(_answers(frame, questions, resume))
+        answered = frozenset(id for found in answers.values() for id in found)
+        given.update(_answers(frame, questions, resume, answered))
     bound: dict[str, dict[str, Any]] = {}
     for id, answer in given.items():
         bound.setdefault(questions[id], {})[id] = answer
     return bound
 
 
-def _answers(frame: Frame, questions: Mapping[str, str], resume: Any) -> dict[str, Any]:
+def _answers(
+    frame: Frame, questions: Mapping[str, str], resume: Any, answered: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    if answered and not questions:
+        raise UnknownInterruptError(
+            "The question of this checkpoint was answered already.",
+            fix="To answer it anew, fork: invoke(None, the checkpoint's config) asks again, with a new id.",
+            thread=frame.run.thread,
+        )
     pending = ", ".join(questions) or "none"
     place: dict[str, Any] = {"thread": frame.run.thread, "pending_ids": tuple(questions)}
     if is_resume_map(resume):

@@ -42,7 +42,8 @@ def state_values(frame: Frame, keys: str | tuple[str, ...]) -> Any:
     if isinstance(keys, str):
         channel = frame.state.channels[keys]
         return hand_out(channel.get()) if channel.is_available() else None
-    return frame.state.read(keys)
+    values = frame.state.read(keys)
+    return {key: values[key] for key in keys if key in values}  # in the order of the schema, not of the updates
 
 
 def touches(keys: str | tuple[str, ...], tasks: Iterable[Any]) -> bool:

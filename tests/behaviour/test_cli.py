@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -400,7 +401,14 @@ def test_a_reader_that_has_seen_enough_is_no_failure(here: Path) -> None:
 
 def test_a_run_that_ctrl_c_stopped_is_resumed(here: Path, capsys: Captured) -> None:
     command = [sys.executable, "-m", "pregel.cli", "run", "shop:stopping", "--input", '{"total": 1}', "--thread", "t"]
-    stopped = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
+    stopped = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job inherits it as ignored
+    )
 
     assert 130 == stopped.returncode
     assert "Stopped by Ctrl-C" in stopped.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
@@ -175,11 +176,18 @@ def test_a_deferred_node_waits_in_its_channel_until_the_end(run: Runner, saver: 
 
 @pytest.mark.acceptance("S1-33")
 def test_an_error_is_stored_as_text_beside_the_finished_sibling(run: Runner, saver: Saver, thread: Thread) -> None:
+    x_runs = threading.Event()
+
+    def x(state: State) -> dict[str, Any]:
+        x_runs.set()
+        return {"a": ["x"]}
+
     def boom(state: State) -> None:
+        assert x_runs.wait(20)
         raise ValueError("boom")
 
     graph = StateGraph(State)
-    graph.add_node("x", lambda state: {"a": ["x"]})
+    graph.add_node("x", x)
     graph.add_node("y", boom)
     graph.add_edge(START, "x").add_edge(START, "y")
     app = graph.compile(checkpointer=saver)

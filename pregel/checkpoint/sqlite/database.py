@@ -146,20 +146,25 @@ class Database:
     def _open_writer(self) -> sqlite3.Connection:
         if self._writer is None:
             writer = self._given or self._connect()
-            writer.isolation_level = None
-            writer.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
-            if self.path:
-                self._set_up_file(writer)
-            self._writer = writer
-            if self._given is None:
-                writer.execute(f"PRAGMA synchronous = {self.synchronous}")
             try:
-                with self.writing() as connection:
-                    self.prepare(connection)
+                self._set_up(writer)
             except BaseException:
                 self._writer = None
+                if writer is not self._given:
+                    writer.close()
                 raise
-        return self._writer
+        return self._writer  # type: ignore[return-value]  # set up
+
+    def _set_up(self, writer: sqlite3.Connection) -> None:
+        writer.isolation_level = None
+        writer.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
+        if self.path:
+            self._set_up_file(writer)
+        self._writer = writer
+        if self._given is None:
+            writer.execute(f"PRAGMA synchronous = {self.synchronous}")
+        with self.writing() as connection:
+            self.prepare(connection)
 
     def _set_up_file(self, writer: sqlite3.Connection) -> None:
         mode = writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
@@ -199,6 +204,10 @@ class Database:
         self._close()
         if self._turn is not None:
             self._turn.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_turn"):  # its construction came to an end
+            self.close()
 
     def _close(self) -> None:
         for connection in (self._reader, self._writer):

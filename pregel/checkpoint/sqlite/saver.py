@@ -38,6 +38,11 @@ class SqliteSaver(JournalSaver):
     """Keeps threads in SQLite. Give a connection, or use `from_conn_string`, which makes its own."""
 
     def __init__(self, conn: sqlite3.Connection, *, serde: Serde | None = None) -> None:
+        if not isinstance(conn, sqlite3.Connection):
+            raise TypeError(
+                f"SqliteSaver takes a sqlite3 connection, got {type(conn).__name__}. "
+                "For a path use `with SqliteSaver.from_conn_string(path) as saver:`."
+            )
         super().__init__(serde=serde)
         self.database = Database.adopt(conn, migrate)
 
