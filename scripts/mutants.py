@@ -87,8 +87,8 @@ MUTANTS = (
         "a finished task without writes leaves no row",
         FLAT,
         "pregel/engine/barrier.py",
-        "self.keep(task, rows or [(NO_WRITES, None)])",
-        "self.keep(task, rows) if rows else None",
+        "return row_of(frame, task, rows or [(NO_WRITES, None)])",
+        "return row_of(frame, task, rows) if rows else None",
     ),
     mutant(
         "writes wait for the end of their step",

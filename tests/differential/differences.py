@@ -61,7 +61,7 @@ UNSETTLED = {
     "subgraph: is travelled over and remembers",
     "subgraph: is steered to and remembers",
 }
-FAULTS = {"subgraph: loops and remembers, async", "subgraph: loops and remembers, exit"}
+FAULTS = {"subgraph: loops and remembers, exit"}
 DIFFERING = DELIBERATE | UNSETTLED | FAULTS
 EXPIRING = {"ephemeral", "any", "topic"}
 
