@@ -51,7 +51,7 @@ Each has a stable ``code``, a docstring that is its default message, the place i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -61,6 +61,14 @@ if TYPE_CHECKING:
     from pregel.types import Command
 
 PLACES = ("thread", "step", "node", "task", "channel")
+
+
+def told(error: BaseException, how: Callable[[BaseException], str] = repr) -> str:
+    """An error as text, its type's name when it cannot tell itself: a record of it never fails."""
+    try:
+        return how(error)
+    except Exception:
+        return type(error).__name__
 
 
 class PregelError(Exception):

@@ -35,7 +35,7 @@ from pregel.checkpoint.records import (
     WriteRow,
 )
 from pregel.checkpoint.serde.base import CannotStore, SerializerProtocol
-from pregel.errors import SerializationError
+from pregel.errors import SerializationError, told
 
 _write_row = partial(tuple.__new__, WriteRow)  # a third of the cost of calling the class
 _checkpoint_row = partial(tuple.__new__, CheckpointRow)
@@ -99,7 +99,7 @@ class Ledger:
             for position, (channel, value) in enumerate(record.writes, record.first):
                 index = CONTROL.get(channel, position)
                 if index == -1 and isinstance(value, BaseException):
-                    value = repr(value)
+                    value = told(value)
                 kind, blob = self._encode(value)
                 rows.append(_write_row((ns, checkpoint, task, index, ids[channel], kind, blob, path, name, child)))
         except SerializationError as error:

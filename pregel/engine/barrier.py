@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pregel.checkpoint.records import ERROR, INTERRUPT, NO_WRITES, RESUME, TaskWrites
@@ -17,7 +18,7 @@ from pregel.engine.effects import Cancel, Done, Drain, Due, Event, Failed, Gone,
 from pregel.engine.frame import Frame
 from pregel.engine.show import task_update
 from pregel.engine.task import Task
-from pregel.errors import InternalError, ParentCommand
+from pregel.errors import InternalError, ParentCommand, told
 from pregel.types import Interrupt, RetryPolicy
 
 
@@ -73,7 +74,8 @@ class Barrier:
             return None
         (_, first), *others = sorted(self.failed, key=lambda pair: _order(pair[0]))
         for task, error in others:
-            first.add_note(f"In the same step {task.name!r} (task {task.id}) failed with {error!r}")
+            with suppress(Exception):  # one that takes no note is raised as it is
+                first.add_note(f"In the same step {task.name!r} (task {task.id}) failed with {told(error)}")
         return first
 
     @property

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -132,8 +133,10 @@ def _annotate(error: BaseException, task: Task) -> None:
     thread = task.frame.run.thread
     where = f" of thread {thread!r}" if thread else ""
     ns = f" in {task.frame.ns!r}" if task.frame.ns else ""
-    error.add_note(f"During task with name {task.name!r} and id {task.id!r}, step {task.step}{where}{ns}")
-    error.__traceback__ = _without_our_frames(error.__traceback__)
+    note = f"During task with name {task.name!r} and id {task.id!r}, step {task.step}{where}{ns}"
+    with suppress(Exception):  # an exception that takes no note, or is frozen, is raised as it is
+        error.add_note(note)
+        error.__traceback__ = _without_our_frames(error.__traceback__)
 
 
 def _without_our_frames(traceback: TracebackType | None) -> TracebackType | None:

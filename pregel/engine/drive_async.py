@@ -16,6 +16,7 @@ import inspect
 import random
 from collections import deque
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Any
 
@@ -24,6 +25,7 @@ from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, F
 from pregel.engine.journal_async import AwaitingJournal, whole
 from pregel.engine.pool import Job, shared_pool
 from pregel.engine.task import Task
+from pregel.errors import SerializationError
 
 ENDS = (Done, Failed, Paused, Gone, Entered)
 
@@ -98,8 +100,9 @@ class AwaitingDriver:
             self.waker.set_result(None)
 
     def post_from_thread(self, item: Event | Chunk) -> None:
-        """The same from any thread."""
-        self.loop.call_soon_threadsafe(self.post, item)
+        """The same from any thread. A loop that was closed under the run takes nothing any more."""
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(self.post, item)
 
     def post_anywhere(self, item: Event | Chunk) -> None:
         """The same from wherever the caller is."""
@@ -111,22 +114,23 @@ class AwaitingDriver:
 
     # -- performing --------------------------------------------------------------------------------------------------
 
-    async def perform(self, step: Step, events: list[Event]) -> None:
-        """Do what a Step asks for; events that are there at once go into the list."""
-        await self.record(step, events)
-        await self.set_off(step, events)
-
     async def record(self, step: Step, events: list[Event]) -> None:
         """The first half: load, store, and line up what shows."""
         if self.journal is not None and (step.load or step.stores):
             self.sound = False
-            try:
-                await whole(_journaled(self.journal, step, events))
-            except asyncio.CancelledError:
-                self.sound = True  # delivered after the append had landed
-                raise
-            self.sound = True
+            await whole(self._journaled(self.journal, step, events))
         self.out.extend(step.emit)
+
+    async def _journaled(self, journal: AwaitingJournal, step: Step, events: list[Event]) -> None:
+        if step.load:
+            events.append(await journal.load(step.load))
+        if step.stores:
+            try:
+                await journal.store(step)
+            except SerializationError:
+                self.sound = True  # the append has landed: what still runs is kept as well
+                raise
+        self.sound = True  # said here: whoever waits may hear of a cancellation instead
 
     async def set_off(self, step: Step, events: list[Event]) -> None:
         """The second half, once everything has been shown: cancel, set timers, start."""
@@ -163,7 +167,8 @@ class AwaitingDriver:
             pass  # whoever cancelled it hears Gone
         except BaseException as error:
             event = Failed(task, error)
-            raise
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise  # the loop stops
         finally:
             self.post(event)
 
@@ -202,7 +207,7 @@ class AwaitingDriver:
                 self.waker = None
         news = list(self.inbox)
         self.inbox.clear()
-        return [item for item in news if self._counts(item)]
+        return [self._heard(item) for item in news if self._counts(item)]
 
     def _counts(self, item: Event | Chunk) -> bool:
         if not isinstance(item, ENDS):
@@ -210,15 +215,23 @@ class AwaitingDriver:
         if item.task not in self.jobs:
             return False
         self._free(item.task)
+        return True
+
+    def _heard(self, item: Event | Chunk) -> Event | Chunk:
         if isinstance(item, Failed) and isinstance(item.error, KeyboardInterrupt | SystemExit):
             self.fatal = item.error  # raised once the rest of the batch is safe
-            return False
-        return True
+            return Gone(item.task)
+        return item
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
     async def shutdown(self) -> None:
         """Wind the flow down, to its end even when this is cancelled again."""
+        if self.loop.is_closed():  # nobody can wait for anything: what is stored stays
+            self.flow.close()
+            if self.journal is not None:
+                self.journal.abandon()
+            return
         winding = asyncio.ensure_future(self._wind_down())
         while not winding.done():
             try:
@@ -231,21 +244,34 @@ class AwaitingDriver:
             raise error
 
     async def _wind_down(self) -> None:
-        if self.sound and inspect.getgeneratorstate(self.flow) == inspect.GEN_SUSPENDED:
-            events: list[Event] = [*self.news, Cancel()]
-            try:
-                while True:
-                    step = self.flow.send(events)
-                    events = []
-                    await self.perform(step, events)
-                    while step.wait and not events:
-                        events = [item for item in await self.wait() if isinstance(item, Event)]
-            except StopIteration as stop:
-                self.result = stop.value
-        self.flow.close()
-        await self._withdraw()
-        if self.journal is not None:
-            self.journal.abandon()
+        """What `shutdown` waits for. A loop that ends cancels this too: it goes on all the same."""
+        refused: SerializationError | None = None
+        try:
+            if self.sound and inspect.getgeneratorstate(self.flow) == inspect.GEN_SUSPENDED:
+                events: list[Event] = [*self.news, Cancel()]
+                try:
+                    while self.sound:
+                        step = self.flow.send(events)
+                        events = []
+                        try:
+                            await self.record(step, events)
+                        except asyncio.CancelledError:
+                            pass
+                        except SerializationError as error:
+                            refused = error
+                        await self.set_off(step, events)
+                        while step.wait and not events:
+                            with suppress(asyncio.CancelledError):
+                                events = [item for item in await self.wait() if isinstance(item, Event)]
+                except StopIteration as stop:
+                    self.result = stop.value
+            self.flow.close()
+            await self._withdraw()
+        finally:
+            if self.journal is not None:
+                self.journal.abandon()
+        if refused is not None:
+            raise refused
 
     async def _withdraw(self) -> None:
         for handle in self.timers:
@@ -258,20 +284,14 @@ class AwaitingDriver:
             elif job is None or job.claim():
                 del self.jobs[task]
         while self.jobs:
-            if not self.inbox:
+            while not self.inbox:
                 self.waker = self.loop.create_future()
-                await self.waker
+                with suppress(asyncio.CancelledError):
+                    await self.waker
                 self.waker = None
             item = self.inbox.popleft()
             if isinstance(item, ENDS):
                 self.jobs.pop(item.task, None)
-
-
-async def _journaled(journal: AwaitingJournal, step: Step, events: list[Event]) -> None:
-    if step.load:
-        events.append(await journal.load(step.load))
-    if step.stores:
-        await journal.store(step)
 
 
 def awaits(task: Task) -> bool:

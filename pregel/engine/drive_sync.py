@@ -23,6 +23,7 @@ from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, F
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.pool import Job, on_worker, shared_pool
 from pregel.engine.task import Task
+from pregel.errors import SerializationError
 
 ENDS = (Done, Failed, Paused, Gone, Entered)
 
@@ -90,11 +91,6 @@ class BlockingDriver:
 
     # -- performing --------------------------------------------------------------------------------------------------
 
-    def perform(self, step: Step, events: list[Event]) -> None:
-        """Do what a Step asks for; events that are there at once go into the list."""
-        self.record(step, events)
-        self.set_off(step, events)
-
     def record(self, step: Step, events: list[Event]) -> None:
         """The first half: load, store, and line up what shows."""
         if self.journal is not None and (step.load or step.stores):
@@ -102,7 +98,11 @@ class BlockingDriver:
             if step.load:
                 events.append(self.journal.load(step.load))
             if step.stores:
-                self.journal.store(step)
+                try:
+                    self.journal.store(step)
+                except SerializationError:
+                    self.sound = True  # the append has landed: what still runs is kept as well
+                    raise
             self.sound = True
         if step.emit:
             self.out.extend(step.emit)
@@ -156,7 +156,7 @@ class BlockingDriver:
             pass
         while self.timers and self.timers[0][0] <= time.monotonic():
             news.append(heappop(self.timers)[2])
-        return [item for item in news if self._counts(item)]
+        return [self._heard(item) for item in news if self._counts(item)]
 
     def _counts(self, item: Event | Chunk) -> bool:
         """Free the slot of a task that ended; news of a task that was left behind does not count."""
@@ -165,22 +165,30 @@ class BlockingDriver:
         if item.task not in self.jobs:
             return False
         self._free(item.task)
+        return True
+
+    def _heard(self, item: Event | Chunk) -> Event | Chunk:
         if isinstance(item, Failed) and _ends_process(item.error):
             self.fatal = item.error  # raised once the rest of the batch is safe
-            return False
-        return True
+            return Gone(item.task)
+        return item
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def shutdown(self) -> None:
         """Wind the flow down: what ended is stored, what has not started never runs, what runs is waited for."""
+        refused: SerializationError | None = None
         if self.sound and inspect.getgeneratorstate(self.flow) == inspect.GEN_SUSPENDED:
             events: list[Event] = [*self.news, Cancel()]
             try:
                 while True:
                     step = self.flow.send(events)
                     events = []
-                    self.perform(step, events)
+                    try:
+                        self.record(step, events)
+                    except SerializationError as error:
+                        refused = error
+                    self.set_off(step, events)
                     while step.wait and not events:
                         events = [item for item in self.wait() if isinstance(item, Event)]
             except StopIteration as stop:
@@ -189,6 +197,8 @@ class BlockingDriver:
         self._withdraw()
         if self.journal is not None:
             self.journal.abandon()
+        if refused is not None:
+            raise refused
 
     def _withdraw(self) -> None:
         for task, job in list(self.jobs.items()):

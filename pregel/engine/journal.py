@@ -6,7 +6,8 @@
    stored before the code of the step after the next starts. ``exit`` claims, then holds everything for one last append.
 3. Records are encoded on the caller's thread before anything is handed over, so nothing changes them later.
 4. An append that was sent is never abandoned: a cancellation waits until its answer is there.
-5. After a refused or failed append nothing more is sent.
+5. After a refused or failed append nothing more is sent. A value that cannot be encoded fails the run once, and
+   what the other tasks wrote is stored all the same.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ class Journal:
         self.claimed = False
         self.held_saves: dict[str, Save] = {}
         self.held_writes: list[TaskWrites] = []
-        self.failure: SerializationError | None = None
+        self.failure: SerializationError | None = None  # the first value that was refused
+        self.torn: set[str] = set()  # checkpoints on which writes were refused: none that applies these is stored
+        self.lost: set[str] = set()  # checkpoints that were not stored for it
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -107,16 +110,28 @@ class Journal:
             mark=lease.new_mark(),
             release=step.release,
         )
-        try:
-            for record in writes:
+        for record in writes:
+            if record.checkpoint in self.lost:
+                continue
+            try:
                 self.ledger.add_writes(record, append)
-            for save in saves:
+            except SerializationError as error:  # what its siblings wrote is stored all the same
+                self.failure = self.failure or error
+                self.torn.add(record.checkpoint)
+        for save in saves:
+            if self.failure is not None and (save.parent in self.torn or save.parent in self.lost):
+                self.lost.add(save.id)
+                continue
+            try:
+                self.ledger.add_save(save, append, self.seq + append.k + 1)
+            except SerializationError as error:
+                self.failure = self.failure or error
+                self.lost.add(save.id)
+            else:
                 append.k += 1
-                self.ledger.add_save(save, append, self.seq + append.k)
                 append.last_id = id_bytes(save.id)
-        except SerializationError as error:  # what could be encoded is stored, then the run fails with this
-            append.release = Release("failed", f"{type(error).__name__}: {error.message}")
-            self.failure = error
+        if self.failure is not None and append.release is not None:
+            append.release = Release("failed", f"{type(self.failure).__name__}: {self.failure.message}")
         append.k = max(append.k, 1)
         if not self.claimed:
             append.claim = self._claim()
@@ -174,6 +189,9 @@ class Journal:
         """This run will not act on the thread again; without a release the next claim finds a dead owner."""
         lease.live_runs.discard(self.token)
 
+    def __del__(self) -> None:
+        lease.live_runs.discard(self.token)  # of a run whose event loop was closed under it nobody else says so
+
 
 class BlockingJournal(Journal):
     """The journal of the blocking driver."""
@@ -192,6 +210,7 @@ class BlockingJournal(Journal):
         """Store a step's records as the durability says."""
         if missing := self.missing(step):
             self.saver.intern(missing)
+        failed = self.failure
         append = self.encode(step)
         if append is None:
             return
@@ -200,8 +219,8 @@ class BlockingJournal(Journal):
             self.flight = self.launch(append)
             return
         self.send(append)
-        if self.failure is not None:
-            raise self.failure
+        if self.failure is not failed:
+            raise self.failure  # type: ignore[misc]  # it is set now
 
     def flush(self) -> None:
         """Wait for the append in flight."""

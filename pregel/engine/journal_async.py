@@ -30,6 +30,7 @@ class AwaitingJournal(Journal):
         """Store a step's records as the durability says. To be awaited `whole`: half of it is a gap."""
         if missing := self.missing(step):
             await self.saver.aintern(missing)
+        failed = self.failure
         append = self.encode(step)
         if append is None:
             return
@@ -38,8 +39,8 @@ class AwaitingJournal(Journal):
             self.flight = asyncio.create_task(self._send(append))
             return
         await self._send(append)
-        if self.failure is not None:
-            raise self.failure
+        if self.failure is not failed:
+            raise self.failure  # type: ignore[misc]  # it is set now
 
     async def flush(self) -> None:
         """Wait for the append in flight."""

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from pregel.checkpoint.records import Release, Status
@@ -23,7 +24,7 @@ from pregel.engine.plan import INTERRUPT_SEEN, plan
 from pregel.engine.resume import Entry, Opening, begin, commit
 from pregel.engine.show import interrupt_update, state_values, task_update, touches
 from pregel.engine.task import Task
-from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError, NoCheckpointerError
+from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError, NoCheckpointerError, told
 
 THREAD_STATUS: dict[RunStatus, Status] = {
     "done": "idle",
@@ -68,7 +69,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
                 events = yield step
                 step = Step()
                 barrier.feed(events, step)
-        if barrier.failed or barrier.paused or barrier.cancelled:
+        if barrier.failed or barrier.paused or (barrier.cancelled and len(barrier.finished) < len(tasks)):
             return (yield from _incomplete(frame, step, barrier))
         if barrier.commands:
             return (yield from close(frame, step, "parent", command=[error.command for _, error in barrier.commands]))
@@ -79,6 +80,8 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         frame.tasks_fresh = True
         opening.pending.clear()
         opening.answers.clear()
+        if barrier.cancelled:  # too late for this step, which was whole
+            return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))
         if frame.after and _breaks(frame, frame.after, tasks):
             return (yield from _stop_at_breakpoint(frame, step))
         if (drain := barrier.draining or frame.drain_asked) and plan(frame.plan, frame):
@@ -92,7 +95,8 @@ def _apply(frame: Frame, step: Step, tasks: Sequence[Task]) -> Exception | None:
     except Exception as error:
         where = f" of thread {frame.run.thread!r}" if frame.run.thread else ""
         writers = ", ".join(dict.fromkeys(task.name for task in tasks))
-        error.add_note(f"While applying step {frame.state.step}{where}, to which {writers} wrote")
+        with suppress(Exception):  # one that takes no note is raised as it is
+            error.add_note(f"While applying step {frame.state.step}{where}, to which {writers} wrote")
         return error
     if frame.journal is None:
         frame.state.step += 1
@@ -126,7 +130,8 @@ def close(
 ) -> Flow[Result]:
     """The last step of a frame: what waits is stored and shown, the root gives the thread back."""
     if frame.journal is not None and frame.is_root:
-        step.release = Release(THREAD_STATUS[status], reason or (f"{type(error).__name__}: {error}" if error else ""))
+        why = f"{type(error).__name__}: {told(error, str)}" if error else ""
+        step.release = Release(THREAD_STATUS[status], reason or why)
     step.wait = False
     if step.stores or step.emit:
         yield step

@@ -38,12 +38,8 @@ def empty_snapshot(config: RunnableConfig) -> StateSnapshot:
 
 def snapshot(frame: Frame, saved: Saved, *, live: bool, subgraphs: bool) -> Flow[StateSnapshot]:
     """The snapshot of a checkpoint; asks for the states of subgraphs when they are wanted."""
-    restore(frame, saved)
+    _restore(frame, saved, live)
     pending, answers = stored_results(saved, shown=not live)
-    outside = [(write.channel, write.value) for write in saved.writes if write.task == NULL_TASK and write.idx >= 0]
-    if live and outside:
-        apply(frame.plan, frame.state, [Input(outside)])
-        frame.state.updated = None
     tasks = plan(frame.plan, frame)
     for task in tasks:
         task.writes = [(write.channel, write.value) for write in pending.get(task.id, ())]
@@ -53,15 +49,22 @@ def snapshot(frame: Frame, saved: Saved, *, live: bool, subgraphs: bool) -> Flow
         state = yield from _inner_state(frame, task, subgraphs)
         shown.append(_shown(frame, saved, task, answers.get(task.id, {}) if live else {}, state))
     finished = sorted((task for task in tasks if task.writes_stored), key=lambda task: task.order)
+    coming = [task for task in tasks if not (live and task.writes_stored)]
     if live and finished:
-        apply(frame.plan, frame.state, finished)
+        try:
+            apply(frame.plan, frame.state, finished)
+            if not coming:  # the step is whole and was not applied: a resume does that, and goes on with these
+                coming = plan(frame.plan, frame)
+        except Exception:  # what the step's barrier met, or will meet: the state is as before it
+            _restore(frame, saved, live)
+            coming = tasks
     thread = frame.run.thread
     config = checkpoint_config(thread, saved.ns, saved.id)
     if saved.ns:
         config["configurable"]["checkpoint_map"] = {**saved.metadata.get("parents", {}), saved.ns: saved.id}
     return StateSnapshot(
         values=state_values(frame, frame.stream_keys),
-        next=tuple(task.name for task in tasks if not (live and task.writes_stored)),
+        next=tuple(task.name for task in coming),
         config=config,
         metadata=saved.metadata,
         created_at=saved.created_at,
@@ -69,6 +72,14 @@ def snapshot(frame: Frame, saved: Saved, *, live: bool, subgraphs: bool) -> Flow
         tasks=tuple(shown),
         interrupts=tuple(question for task in shown for question in task.interrupts),
     )
+
+
+def _restore(frame: Frame, saved: Saved, live: bool) -> None:
+    restore(frame, saved)
+    outside = [(write.channel, write.value) for write in saved.writes if write.task == NULL_TASK and write.idx >= 0]
+    if live and outside:
+        apply(frame.plan, frame.state, [Input(outside)])
+        frame.state.updated = None
 
 
 def _shown(frame: Frame, saved: Saved, task: Task, answered: dict[str, Any], state: Any) -> PregelTask:

@@ -1,0 +1,320 @@
+"""Runs that end hard: exits inside nodes, loops closed under a run, errors that cannot be told, refused values."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from pregel.checkpoint.memory import InMemorySaver
+from pregel.checkpoint.records import Append, Receipt
+from pregel.errors import InvalidUpdateError, SerializationError
+from pregel.graph import START, StateGraph
+from pregel.types import StreamWriter
+
+from .conftest import Runner
+from .marks import Saver, State, Thread, chain, failing_once, mark, parallel
+
+
+def in_time(work: Callable[[], Any]) -> list[Any]:
+    """What the work returned or raised; a failed test when it does not end."""
+    found: list[Any] = []
+
+    def body() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=body, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive(), "it hangs"
+    return found
+
+
+def waiting(name: str, turns: int) -> Any:
+    """An async node that takes a few turns of the loop."""
+
+    async def node(state: State) -> dict[str, Any]:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return {"a": [name]}
+
+    return node
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("turns", [0, 50])
+def test_an_exit_in_one_of_several_async_nodes_ends_the_loop_and_the_run(
+    saver: Saver, thread: Thread, error: type[BaseException], turns: int
+) -> None:
+    fails = failing_once("x", error("stop"))
+
+    async def x(state: State) -> Any:
+        await asyncio.sleep(0)
+        return fails(state)
+
+    app = parallel("w", "x", w=waiting("w", turns), x=x).compile(checkpointer=saver)
+
+    (raised,) = in_time(lambda: asyncio.run(app.ainvoke({"a": []}, thread("1"))))
+
+    assert type(raised) is error
+    assert asyncio.run(app.ainvoke(None, thread("1"))) == {"a": ["w", "x"]}
+
+
+def test_closing_a_stream_while_a_blocking_node_exits_comes_to_an_end(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    started, go = threading.Event(), threading.Event()
+    trouble = [SystemExit(3)]
+
+    def x(state: State) -> dict[str, Any]:
+        started.set()
+        go.wait()
+        if trouble:
+            raise trouble.pop()
+        return {"a": ["x"]}
+
+    def shows(state: State, writer: StreamWriter) -> dict[str, Any]:
+        started.wait()
+        writer("here")
+        return {"a": ["s"]}
+
+    app = parallel("s", "x", s=shows, x=x).compile(checkpointer=saver)
+
+    async def follow() -> None:
+        chunks: Any = app.astream({"a": []}, thread("1"), stream_mode="custom")
+        await anext(chunks)
+        threading.Timer(0.05, go.set).start()
+        await chunks.aclose()
+
+    def take() -> None:
+        if run.name == "async":
+            asyncio.run(follow())
+            return
+        chunks: Any = app.stream({"a": []}, thread("1"), stream_mode="custom")
+        next(chunks)
+        threading.Timer(0.05, go.set).start()
+        chunks.close()
+
+    in_time(take)
+
+    assert run.invoke(app, None, thread("1")) == {"a": ["s", "x"]}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_loop_that_is_closed_under_a_run_costs_no_worker_and_no_thread_id(saver: Saver, thread: Thread) -> None:
+    def slow(state: State) -> dict[str, Any]:
+        time.sleep(0.005)
+        return {"a": ["x"]}
+
+    app = parallel("x", "y", x=slow).compile(checkpointer=saver)
+
+    def start(name: str) -> None:
+        loop = asyncio.new_event_loop()
+        loop.create_task(app.ainvoke({"a": []}, thread(name)))  # noqa: RUF006  # abandoned, that is the point
+        loop.run_until_complete(asyncio.sleep(0.002))
+        loop.close()
+
+    for i in range(40):  # more than there are workers
+        start(str(i))
+    time.sleep(0.1)
+    gc.collect()
+
+    assert in_time(lambda: app.invoke({"a": []}, thread("new"))) == [{"a": ["x", "y"]}]
+    for i in range(40):
+        ended = app.invoke(None if app.get_state(thread(str(i))).values else {"a": []}, thread(str(i)))
+        assert ended == {"a": ["x", "y"]}
+
+
+def test_a_run_that_the_end_of_its_loop_cancels_gives_its_thread_back(saver: Saver, thread: Thread) -> None:
+    app = parallel("x", "y", x=waiting("x", 10_000), y=waiting("y", 1)).compile(checkpointer=saver)
+
+    async def leave_behind() -> None:
+        background = asyncio.create_task(app.ainvoke({"a": []}, thread("1")))
+        while not (await app.aget_state(thread("1"))).values:
+            await asyncio.sleep(0)
+        assert not background.done()
+
+    asyncio.run(leave_behind())
+
+    assert asyncio.run(app.ainvoke(None, thread("1"))) == {"a": ["x", "y"]}
+
+
+class Cancels(InMemorySaver):
+    """Raises CancelledError instead of doing the nth append."""
+
+    at = 0
+
+    def append(self, append: Append) -> Receipt:
+        self.at -= 1
+        if self.at == 0:
+            raise asyncio.CancelledError("the store gave up")
+        return super().append(append)
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_store_that_cancels_itself_has_stored_nothing(thread: Thread, at: int) -> None:
+    store = Cancels()
+    app = chain("x", "y").compile(checkpointer=store)
+    store.at = at
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(app.ainvoke({"a": []}, thread("1")))
+
+    again: Any = None if app.get_state(thread("1")).values else {"a": []}
+    assert asyncio.run(app.ainvoke(again, thread("1"))) == {"a": ["x", "y"]}
+
+
+class Mute(Exception):
+    """Can neither be told nor noted, when we try."""
+
+    def __repr__(self) -> str:
+        if sys._getframe(1).f_globals["__name__"].startswith("pregel."):
+            raise ZeroDivisionError
+        return "Mute()"
+
+    __str__ = __repr__
+
+    def add_note(self, note: str) -> None:
+        raise ZeroDivisionError
+
+
+def test_an_error_that_cannot_be_told_is_raised_and_costs_no_siblings_work(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    calls: list[str] = []
+    nodes = {"v": showing({"a": ["v"]}, calls), "w": failing_once("w", Mute()), "x": failing_once("x", Mute())}
+    app = parallel("v", "w", "x", **nodes).compile(checkpointer=saver)
+
+    with pytest.raises(Mute):
+        both_in_one_batch(run, app, thread("1"))
+    while run.state(app, thread("1")).next:
+        with suppress(Mute):
+            run.invoke(app, None, thread("1"))
+
+    assert run.state(app, thread("1")).values == {"a": ["v", "w", "x"]}
+    assert calls == ["shows"]
+
+
+def both_in_one_batch(run: Runner, app: Any, config: Any) -> None:
+    """Pull one chunk, let everything end, pull on: the driver hears of all the tasks at once."""
+
+    async def follow() -> None:
+        chunks = app.astream({"a": []}, config, stream_mode="custom")
+        await anext(chunks)
+        await asyncio.sleep(0.05)
+        async for _ in chunks:
+            pass
+
+    if run.name == "async":
+        asyncio.run(follow())
+        return
+    chunks = app.stream({"a": []}, config, stream_mode="custom")
+    next(chunks)
+    time.sleep(0.05)
+    for _ in chunks:
+        pass
+
+
+def showing(update: Any, calls: list[str]) -> Any:
+    def node(state: State, writer: StreamWriter) -> Any:
+        writer("here")
+        time.sleep(0.01)
+        calls.append("shows")
+        return update
+
+    return node
+
+
+def test_a_value_that_is_refused_costs_no_siblings_work(run: Runner, saver: Saver, thread: Thread) -> None:
+    calls: list[str] = []
+    bad: list[Any] = [object()]
+    nodes = {"x": lambda state: {"b": bad[0]}, "y": showing({"a": ["y"]}, calls)}
+    app = parallel("x", "y", **nodes).compile(checkpointer=saver)
+
+    with pytest.raises(SerializationError):
+        both_in_one_batch(run, app, thread("1"))
+
+    assert [task.result for task in run.state(app, thread("1")).tasks] == [None, {"a": ["y"]}]
+    bad[0] = "fine"
+    assert run.invoke(app, None, thread("1")) == {"a": ["y"], "b": "fine"}
+    assert calls == ["shows"]
+
+
+def test_a_step_that_was_whole_when_its_run_was_stopped_is_applied(run: Runner, saver: Saver, thread: Thread) -> None:
+    calls: list[str] = []
+    graph = parallel("x", "y", y=showing({"a": ["y"]}, calls))
+    graph.add_node("z", mark("z"))
+    graph.add_edge(["x", "y"], "z")
+    app = graph.compile(checkpointer=saver)
+
+    async def follow() -> None:
+        chunks: Any = app.astream({"a": []}, thread("1"), stream_mode="custom")
+        await anext(chunks)
+        await asyncio.sleep(0.05)
+        await chunks.aclose()
+
+    if run.name == "async":
+        asyncio.run(follow())
+    else:
+        chunks: Any = app.stream({"a": []}, thread("1"), stream_mode="custom")
+        next(chunks)
+        time.sleep(0.05)
+        chunks.close()
+
+    state = run.state(app, thread("1"))
+    assert (state.values, state.next, state.tasks[0].name) == ({"a": ["x", "y"]}, ("z",), "z")
+    assert run.invoke(app, None, thread("1")) == {"a": ["x", "y", "z"]}
+    assert calls == ["shows"]
+
+
+def test_after_a_conflict_the_thread_shows_the_state_before_it(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = parallel("x", "y", x=lambda state: {"b": "x"}, y=lambda state: {"b": "y"}).compile(checkpointer=saver)
+
+    with pytest.raises(InvalidUpdateError):
+        run.invoke(app, {"a": ["i"]}, thread("1"))
+
+    state = run.state(app, thread("1"))
+    assert (state.values, state.next) == ({"a": ["i"]}, ("x", "y"))
+
+
+broken: list[bool] = []
+
+
+def add(old: list[str], new: list[str]) -> list[str]:
+    if broken and new == ["x"]:
+        raise ValueError("broken")
+    return [*old, *new]
+
+
+class Lists(TypedDict, total=False):
+    a: Annotated[list[str], add]
+
+
+def test_a_whole_step_that_waits_for_a_mended_reducer_names_what_comes_after_it(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    broken.append(True)
+    graph = StateGraph(Lists)
+    for name in ("x", "y"):
+        graph.add_node(name, mark(name))
+    graph.add_edge(START, "x")
+    graph.add_edge("x", "y")
+    app = graph.compile(checkpointer=saver)
+    with pytest.raises(ValueError, match="broken"):
+        run.invoke(app, {"a": []}, thread("1"))
+    assert run.state(app, thread("1")).next == ("x",)
+
+    broken.clear()
+
+    assert (run.state(app, thread("1")).values, run.state(app, thread("1")).next) == ({"a": ["x"]}, ("y",))
+    assert run.invoke(app, None, thread("1")) == {"a": ["x", "y"]}
