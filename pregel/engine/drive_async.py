@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import random
 from collections import deque
 from collections.abc import AsyncIterator
@@ -51,6 +52,7 @@ class AwaitingDriver:
         self.waker: asyncio.Future[None] | None = None
         self.sound = True
         self.fatal: BaseException | None = None  # a worker's KeyboardInterrupt or SystemExit
+        self.process = os.getpid()
 
     async def run(self) -> Result:
         """The result, with nothing shown."""
@@ -227,6 +229,9 @@ class AwaitingDriver:
 
     async def shutdown(self) -> None:
         """Wind the flow down, to its end even when this is cancelled again."""
+        if os.getpid() != self.process:  # this is a fork's copy: the run goes on in the parent
+            self.flow.close()
+            return
         if self.loop.is_closed():  # nobody can wait for anything: what is stored stays
             self.flow.close()
             if self.journal is not None:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import random
 import time
 from collections import deque
@@ -48,6 +49,7 @@ class BlockingDriver:
         self.inbox: SimpleQueue[Event | Chunk] = SimpleQueue()
         self.sound = True  # no append has failed
         self.fatal: BaseException | None = None  # a worker's KeyboardInterrupt or SystemExit
+        self.process = os.getpid()
 
     def run(self) -> Result:
         """The result, with nothing shown."""
@@ -177,6 +179,9 @@ class BlockingDriver:
 
     def shutdown(self) -> None:
         """Wind the flow down: what ended is stored, what has not started never runs, what runs is waited for."""
+        if os.getpid() != self.process:  # this is a fork's copy: the run goes on in the parent
+            self.flow.close()
+            return
         refused: SerializationError | None = None
         if self.sound and inspect.getgeneratorstate(self.flow) == inspect.GEN_SUSPENDED:
             events: list[Event] = [*self.news, Cancel()]

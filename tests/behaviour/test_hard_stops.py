@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import sys
 import threading
 import time
@@ -147,6 +148,22 @@ def test_a_run_that_the_end_of_its_loop_cancels_gives_its_thread_back(saver: Sav
     asyncio.run(leave_behind())
 
     assert asyncio.run(app.ainvoke(None, thread("1"))) == {"a": ["x", "y"]}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_that_closes_its_copy_of_a_stream_leaves_the_run_alone(saver: Saver, thread: Thread) -> None:
+    app = chain("x", "y", "z").compile(checkpointer=saver)
+    chunks: Any = app.stream({"a": []}, thread("1"), stream_mode="updates")
+    next(chunks)
+
+    child = os.fork()
+    if child == 0:
+        chunks.close()
+        os._exit(0)
+
+    assert os.waitpid(child, 0)[1] == 0
+    assert [*chunks] == [{"y": {"a": ["y"]}}, {"z": {"a": ["z"]}}]
+    assert app.get_state(thread("1")).values == {"a": ["x", "y", "z"]}
 
 
 class Cancels(InMemorySaver):
