@@ -288,8 +288,8 @@ MUTANTS = (
         (
             Edit(
                 "pregel/engine/drive_sync.py",
-                "            if step.stores:\n                self.journal.store(step)\n",
-                "",
+                "                try:\n                    self.journal.store(step)\n",
+                "                try:\n                    pass\n",
             ),
             Edit(
                 "pregel/engine/drive_sync.py",
@@ -315,8 +315,9 @@ MUTANTS = (
         "awaiting: a cancellation cuts a load and an append in two",
         "tests/simulation/test_cancel_async.py",
         "pregel/engine/drive_async.py",
-        "await whole(_journaled(self.journal, step, events))",
-        "await _journaled(self.journal, step, events)",
+        "            await whole(self._journaled(self.journal, step, events))\n",
+        "            try:\n                await self._journaled(self.journal, step, events)\n"
+        "            except asyncio.CancelledError:\n                self.sound = True\n                raise\n",
     ),
     mutant(
         "async: an append does not wait for the one before",
