@@ -98,14 +98,6 @@ MUTANTS = (
         "if False:  # somebody",
         says="[rules]",
     ),
-    mutant(
-        "finished writes are not flushed on a cancellation",
-        FLAT,
-        "pregel/engine/loop.py",
-        "    step.writes.extend(barrier.unsaved)\n    if barrier.cancelled:",
-        "    if not barrier.cancelled:\n        step.writes.extend(barrier.unsaved)\n    if barrier.cancelled:",
-        says="[rules]",
-    ),
     # what a checkpoint says
     mutant(
         "seen versions are not saved",
@@ -130,14 +122,6 @@ MUTANTS = (
         "self.ids.follow(opened.thread.last_id)",
         "pass",
         says="[live]",
-    ),
-    mutant(
-        "an id is only above its parent",
-        DEEP,
-        "pregel/engine/journal.py",
-        "self.ids.follow(opened.thread.last_id)",
-        '[self.ids.follow(saved.id if saved else "") for saved in opened.saved]',
-        says="[laws]",
     ),
     mutant(
         "exit: the last id is that of the last graph",
