@@ -6,6 +6,8 @@
 | a join left half full at the end of a run | just ends | `JoinStarvedError`, state saved | as no error |
 | error classes | `InvalidUpdateError`, `KeyError`, ... | subclasses of those names | by the reference's name |
 | updates of a step that failed | as threads end | as they are stored | their stored results |
+| `next` of a step that is whole but was not applied | empty | what a resume goes on with | not |
+| the values before a stored step that conflicts again | not shown | shown | not |
 | get_state after a step whose writes conflict | raises the conflict again | readable | not |
 | siblings cut off by a failure (1) | stored by luck | stored | from there on values and history only |
 | a Command's writes beside pending tasks | in addressed values, no task | pending work | not, at that checkpoint |
@@ -93,9 +95,11 @@ def pair(theirs: Seen, mine: Seen, expiring: set[str]) -> tuple[Seen, Seen]:
         mine = replace(mine, error=theirs.error)
     if step_failed(theirs):
         theirs, mine = (replace(seen, groups=closed(seen.groups)) for seen in (theirs, mine))
+    if "InvalidUpdateError" in theirs.error and not theirs.groups:
+        mine = replace(mine, groups=())
     if theirs.live is None:
         mine = replace(mine, live=None)
-    theirs, mine = (replace(seen, live=lasting(seen.live, expiring)) for seen in (theirs, mine))
+    theirs, mine = (replace(seen, live=unapplied(lasting(seen.live, expiring))) for seen in (theirs, mine))
     return by_name(theirs), by_name(mine)
 
 
@@ -127,6 +131,13 @@ def lasting(live: Snapshot | None, expiring: set[str]) -> Snapshot | None:
     if live is None or all(task.result is None for task in live.tasks):
         return live
     return replace(live, values={key: value for key, value in live.values.items() if key not in expiring})
+
+
+def unapplied(live: Snapshot | None) -> Snapshot | None:
+    """A live view without what comes next, when every task of its step has ended."""
+    if live is None or not live.tasks or any(task.result is None for task in live.tasks):
+        return live
+    return replace(live, next=())
 
 
 def step_failed(seen: Seen) -> bool:
