@@ -19,9 +19,15 @@ class State(TypedDict, total=False):
     b: str
 
 
-def mark(name: str) -> Node:
+def mark(name: str, calls: list[str] | None = None) -> Node:
     """A node that adds its name to `a`."""
-    return lambda state: {"a": [name]}
+
+    def node(state: Any) -> dict[str, Any]:
+        if calls is not None:
+            calls.append(name)
+        return {"a": [name]}
+
+    return node
 
 
 def failing_once(name: str, error: BaseException, calls: list[str] | None = None) -> Node:

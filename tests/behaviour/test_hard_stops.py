@@ -1,4 +1,4 @@
-"""Runs that end hard: exits inside nodes, loops closed under a run, errors that cannot be told, refused values."""
+"""Runs that end hard: exits inside nodes, loops closed under a run, stores that give up, errors that cannot be told."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import gc
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, TypedDict
@@ -16,12 +15,14 @@ import pytest
 
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.records import Append, Receipt
-from pregel.errors import InvalidUpdateError, SerializationError
+from pregel.engine.pool import shared_pool
+from pregel.errors import InvalidUpdateError
 from pregel.graph import START, StateGraph
 from pregel.types import StreamWriter
 
 from .conftest import Runner
 from .marks import Saver, State, Thread, chain, failing_once, mark, parallel
+from .workers import Gate, all_in_one_batch, all_news_is_posted, tells_of_appends
 
 
 def in_time(work: Callable[[], Any]) -> list[Any]:
@@ -74,27 +75,26 @@ def test_an_exit_in_one_of_several_async_nodes_ends_the_loop_and_the_run(
 def test_closing_a_stream_while_a_blocking_node_exits_comes_to_an_end(
     run: Runner, saver: Saver, thread: Thread
 ) -> None:
-    started, go = threading.Event(), threading.Event()
-    trouble = [SystemExit(3)]
+    x_runs, closing, s_is_stored = threading.Event(), threading.Event(), threading.Event()
+    exits = failing_once("x", SystemExit(3))
 
-    def x(state: State) -> dict[str, Any]:
-        started.set()
-        go.wait()
-        if trouble:
-            raise trouble.pop()
-        return {"a": ["x"]}
-
-    def shows(state: State, writer: StreamWriter) -> dict[str, Any]:
-        started.wait()
+    def s(state: State, writer: StreamWriter) -> dict[str, Any]:
+        assert x_runs.wait(60)
         writer("here")
+        assert closing.wait(60)
         return {"a": ["s"]}
 
-    app = parallel("s", "x", s=shows, x=x).compile(checkpointer=saver)
+    def x(state: State) -> Any:
+        x_runs.set()
+        assert s_is_stored.wait(60)  # which happens while the run is wound down
+        return exits(state)
+
+    app = parallel("s", "x", s=s, x=x).compile(checkpointer=tells_of_appends(saver, s_is_stored, since=closing))
 
     async def follow() -> None:
         chunks: Any = app.astream({"a": []}, thread("1"), stream_mode="custom")
         await anext(chunks)
-        threading.Timer(0.05, go.set).start()
+        closing.set()
         await chunks.aclose()
 
     def take() -> None:
@@ -103,7 +103,7 @@ def test_closing_a_stream_while_a_blocking_node_exits_comes_to_an_end(
             return
         chunks: Any = app.stream({"a": []}, thread("1"), stream_mode="custom")
         next(chunks)
-        threading.Timer(0.05, go.set).start()
+        closing.set()
         chunks.close()
 
     in_time(take)
@@ -112,27 +112,46 @@ def test_closing_a_stream_while_a_blocking_node_exits_comes_to_an_end(
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_loop_that_is_closed_under_a_run_costs_no_worker_and_no_thread_id(saver: Saver, thread: Thread) -> None:
+@pytest.mark.parametrize(
+    "turns", [0, 1, 3, 10, None])
+)
+def test_a_loop_that_is_closed_under_a_run_costs_no_worker_and_no_thread_id(
+    saver: Saver, thread: Thread, turns: int | None
+) -> None:
+    runs, goes = threading.Event(), threading.Event()
+
     def slow(state: State) -> dict[str, Any]:
-        time.sleep(0.005)
+        runs.set()
+        assert goes.wait(60)
         return {"a": ["x"]}
 
     app = parallel("x", "y", x=slow).compile(checkpointer=saver)
 
+    async def until_then() -> None:
+        for _ in range(turns or 0):
+            await asyncio.sleep(0)
+        while turns is None and not runs.is_set():
+            await asyncio.sleep(0)
+
     def start(name: str) -> None:
         loop = asyncio.new_event_loop()
         loop.create_task(app.ainvoke({"a": []}, thread(name)))  # noqa: RUF006  # abandoned, that is the point
-        loop.run_until_complete(asyncio.sleep(0.002))
+        loop.run_until_complete(until_then())
         loop.close()
 
-    for i in range(40):  # more than there are workers
-        start(str(i))
-    time.sleep(0.1)
+    names = [str(i) for i in range(shared_pool().size + 1)]
+    for name in names:
+        start(name)
+        goes.set()
+        all_news_is_posted()
+        runs.clear()
+        goes.clear()
+    goes.set()
     gc.collect()
 
     assert in_time(lambda: app.invoke({"a": []}, thread("new"))) == [{"a": ["x", "y"]}]
-    for i in range(40):
-        ended = app.invoke(None if app.get_state(thread(str(i))).values else {"a": []}, thread(str(i)))
+    for name in names:
+        ended = app.invoke(None if app.get_state(thread(name)).values else {"a": []}, thread(name))
         assert ended == {"a": ["x", "y"]}
 
 
@@ -209,67 +228,28 @@ def test_an_error_that_cannot_be_told_is_raised_and_costs_no_siblings_work(
     run: Runner, saver: Saver, thread: Thread
 ) -> None:
     calls: list[str] = []
-    nodes = {"v": showing({"a": ["v"]}, calls), "w": failing_once("w", Mute()), "x": failing_once("x", Mute())}
+    gate = Gate()
+    nodes = {
+        "v": gate.shows(mark("v", calls)),
+        "w": gate.holds(failing_once("w", Mute())),
+        "x": gate.holds(failing_once("x", Mute())),
+    }
     app = parallel("v", "w", "x", **nodes).compile(checkpointer=saver)
 
     with pytest.raises(Mute):
-        both_in_one_batch(run, app, thread("1"))
+        all_in_one_batch(run, app, thread("1"), gate)
     while run.state(app, thread("1")).next:
         with suppress(Mute):
             run.invoke(app, None, thread("1"))
 
     assert run.state(app, thread("1")).values == {"a": ["v", "w", "x"]}
-    assert calls == ["shows"]
-
-
-def both_in_one_batch(run: Runner, app: Any, config: Any) -> None:
-    """Pull one chunk, let everything end, pull on: the driver hears of all the tasks at once."""
-
-    async def follow() -> None:
-        chunks = app.astream({"a": []}, config, stream_mode="custom")
-        await anext(chunks)
-        await asyncio.sleep(0.05)
-        async for _ in chunks:
-            pass
-
-    if run.name == "async":
-        asyncio.run(follow())
-        return
-    chunks = app.stream({"a": []}, config, stream_mode="custom")
-    next(chunks)
-    time.sleep(0.05)
-    for _ in chunks:
-        pass
-
-
-def showing(update: Any, calls: list[str]) -> Any:
-    def node(state: State, writer: StreamWriter) -> Any:
-        writer("here")
-        time.sleep(0.01)
-        calls.append("shows")
-        return update
-
-    return node
-
-
-def test_a_value_that_is_refused_costs_no_siblings_work(run: Runner, saver: Saver, thread: Thread) -> None:
-    calls: list[str] = []
-    bad: list[Any] = [object()]
-    nodes = {"x": lambda state: {"b": bad[0]}, "y": showing({"a": ["y"]}, calls)}
-    app = parallel("x", "y", **nodes).compile(checkpointer=saver)
-
-    with pytest.raises(SerializationError):
-        both_in_one_batch(run, app, thread("1"))
-
-    assert [task.result for task in run.state(app, thread("1")).tasks] == [None, {"a": ["y"]}]
-    bad[0] = "fine"
-    assert run.invoke(app, None, thread("1")) == {"a": ["y"], "b": "fine"}
-    assert calls == ["shows"]
+    assert calls == ["v"]
 
 
 def test_a_step_that_was_whole_when_its_run_was_stopped_is_applied(run: Runner, saver: Saver, thread: Thread) -> None:
     calls: list[str] = []
-    graph = parallel("x", "y", y=showing({"a": ["y"]}, calls))
+    gate = Gate()
+    graph = parallel("x", "y", x=gate.holds(mark("x")), y=gate.shows(mark("y", calls)))
     graph.add_node("z", mark("z"))
     graph.add_edge(["x", "y"], "z")
     app = graph.compile(checkpointer=saver)
@@ -277,7 +257,7 @@ def test_a_step_that_was_whole_when_its_run_was_stopped_is_applied(run: Runner, 
     async def follow() -> None:
         chunks: Any = app.astream({"a": []}, thread("1"), stream_mode="custom")
         await anext(chunks)
-        await asyncio.sleep(0.05)
+        gate.open()
         await chunks.aclose()
 
     if run.name == "async":
@@ -285,13 +265,13 @@ def test_a_step_that_was_whole_when_its_run_was_stopped_is_applied(run: Runner, 
     else:
         chunks: Any = app.stream({"a": []}, thread("1"), stream_mode="custom")
         next(chunks)
-        time.sleep(0.05)
+        gate.open()
         chunks.close()
 
     state = run.state(app, thread("1"))
     assert (state.values, state.next, state.tasks[0].name) == ({"a": ["x", "y"]}, ("z",), "z")
     assert run.invoke(app, None, thread("1")) == {"a": ["x", "y", "z"]}
-    assert calls == ["shows"]
+    assert calls == ["y"]
 
 
 def test_after_a_conflict_the_thread_shows_the_state_before_it(run: Runner, saver: Saver, thread: Thread) -> None:
