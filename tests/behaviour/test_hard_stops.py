@@ -112,9 +112,7 @@ def test_closing_a_stream_while_a_blocking_node_exits_comes_to_an_end(
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize(
-    "turns", [0, 1, 3, 10, None])
-)
+@pytest.mark.parametrize("turns", [0, 1, 3, 10, None])
 def test_a_loop_that_is_closed_under_a_run_costs_no_worker_and_no_thread_id(
     saver: Saver, thread: Thread, turns: int | None
 ) -> None:
