@@ -31,7 +31,7 @@ ANSWERS = "tests/simulation/test_explore_questions.py::test_an_answer_survives_e
 ASYNC = "tests/simulation/test_explore_durability.py::test_a_fan_out_ends_the_same_after_every_death[async]"
 EXIT = "tests/simulation/test_explore_durability.py::test_subgraphs_end_the_same_after_a_crash_and_a_cancellation[exit]"
 AHEAD = "tests/simulation/test_write_ahead.py"
-SAVERS = "tests/behaviour/test_savers.py"
+SAVERS = "tests/behaviour/savers/test_appends.py"
 
 
 @dataclass(frozen=True)
