@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Annotated, Any, TypedDict
 
@@ -133,9 +134,11 @@ def test_a_loop_that_is_closed_under_a_run_costs_no_worker_and_no_thread_id(
 
     def start(name: str) -> None:
         loop = asyncio.new_event_loop()
-        loop.create_task(app.ainvoke({"a": []}, thread(name)))  # noqa: RUF006  # abandoned, that is the point
-        loop.run_until_complete(until_then())
-        loop.close()
+        with ThreadPoolExecutor() as executor:  # left once a load or an append that is under way has ended
+            loop.set_default_executor(executor)
+            loop.create_task(app.ainvoke({"a": []}, thread(name)))  # noqa: RUF006  # abandoned, that is the point
+            loop.run_until_complete(until_then())
+            loop.close()
 
     names = [str(i) for i in range(shared_pool().size + 1)]
     for name in names:
