@@ -44,6 +44,8 @@ class Runnable:
     name: str | None = None
     has_sync = True
     has_async = False
+    plain: Callable[[Any], Any] | None = None
+    """The function that `call` would call with its value alone, for one that looks at nothing else."""
 
     def call(self, value: Any, running: Any) -> Any:
         """The output for `value`, inside the running task."""
@@ -148,6 +150,8 @@ class RunnableCallable(Runnable):
         self.name = name or callable_name(source)
         self.injected = injections(source)
         self.has_sync, self.has_async = func is not None, afunc is not None
+        if not self.injected and type(self).call is RunnableCallable.call:
+            self.plain = self.func
 
     def call(self, value: Any, running: Any) -> Any:
         if self.func is None:

@@ -218,7 +218,7 @@ def _clear(frame: Frame, saved: Saved | None, step: Step) -> Step:
             task.writes = [(channel, value) for channel, value in task.writes if channel in keys]
         if tasks:
             frame.note(apply(frame.plan, frame.state, tasks))
-    _commit(frame, step, Applied([], []), "update")
+    _commit(frame, step, ((), ()), "update")
     return step
 
 
@@ -229,7 +229,7 @@ def _copy(frame: Frame, saved: Saved | None, update: StateUpdate, step: Step) ->
     state = frame.state
     woken = state.updated
     state.checkpoint, frame.stored = saved.parent or "", saved.parent is not None
-    commit(frame, step, Applied([], []), "fork", [])
+    commit(frame, step, ((), ()), "fork", [])
     state.updated = woken
     items = [StateUpdate(*item) for item in update.values] if isinstance(update.values, list) else []
     if items:

@@ -42,42 +42,40 @@ class Input(NamedTuple):
     triggers: Sequence[str] = ()
 
 
-class Applied(NamedTuple):
-    """What a step changed: the channels with a new counter, and the nodes whose seen map is new."""
-
-    changed: Collection[str]
-    seen: Collection[str]
+Applied = tuple[Collection[str], Collection[str]]
+"""What a step changed: the channels with a new counter, and the nodes whose seen map is new (some may come twice)."""
 
 
 def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
     """Bring the writes of these tasks, given in task order, into the state."""
     channels = state.channels
     changed: dict[str, bool] = {}  # name -> whether it is available now
-    updated: list[str] = []
+    state.updated = updated = []
     bump, seen = _mark_seen(state, tasks)
     if graph.consumers:
         _consume(graph, channels, tasks, changed)
     for name, values in _grouped(tasks).items():
-        if name in graph.channels:
+        try:
             channel = channels[name]
-            if channel.update(values):
-                changed[name] = available = channel.is_available()
-                if available:
-                    updated.append(name)
-        elif name not in IGNORED:
-            raise _unknown(graph, tasks, name)
+        except KeyError:
+            if name in IGNORED:
+                continue
+            raise _unknown(graph, tasks, name) from None
+        if channel.update(values):
+            changed[name] = available = channel.is_available()
+            if available:
+                updated.append(name)
     if bump:
-        for name in state.live.difference(updated):
-            if channels[name].update(()):
+        for name in state.live:
+            if not changed.get(name) and channels[name].update(()):
                 _changed(name, channels, changed, updated)
         if graph.finishers and graph.trigger_to_nodes.keys().isdisjoint(updated):
             for name in graph.finishers:
                 if channels[name].finish():
                     _changed(name, channels, changed, updated)
-    state.updated = updated
     if changed:
         _count(state, changed)
-    return Applied(changed, seen)
+    return changed, seen
 
 
 def _changed(name: str, channels: Channels, changed: dict[str, bool], updated: list[str]) -> None:
@@ -89,20 +87,21 @@ def _changed(name: str, channels: Channels, changed: dict[str, bool], updated: l
 def _mark_seen(state: State, tasks: Sequence[Finished]) -> tuple[bool, Collection[str]]:
     """The tasks have seen what triggered them; whether anything was triggered, and whose map is new."""
     counters, seen = state.counters, state.seen
-    marked: dict[str, None] = {}
+    marked: list[str] = []
     bump = False
     for task in tasks:
         name = task.name
-        if name in seen:
-            entry = seen[name]
-        else:
+        entry = seen.get(name)
+        if entry is None:
             entry = seen[name] = {}
-            marked[name] = None
+            marked.append(name)
         for trigger in task.triggers:
             bump = True
-            if trigger in counters and entry.get(trigger) != counters[trigger]:
-                entry[trigger] = counters[trigger]
-                marked[name] = None
+            counter = counters.get(trigger)
+            if counter is not None and entry.get(trigger) != counter:
+                entry[trigger] = counter
+                if not marked or marked[-1] != name:
+                    marked.append(name)
     return bump, marked
 
 
@@ -113,8 +112,13 @@ def _consume(graph: Plan, channels: Channels, tasks: Sequence[Finished], changed
             changed[trigger] = channels[trigger].is_available()
 
 
-def _grouped(tasks: Sequence[Finished]) -> dict[str, list[Any]]:
+def _grouped(tasks: Sequence[Finished]) -> Mapping[str, Sequence[Any]]:
     """The values written to each channel, in task order."""
+    if len(tasks) == 1:
+        writes = tasks[0].writes
+        single = {name: (value,) for name, value in writes}
+        if len(single) == len(writes):
+            return single
     grouped: dict[str, list[Any]] = {}
     for task in tasks:
         for name, value in task.writes:
@@ -137,18 +141,19 @@ def _unknown(graph: Plan, tasks: Sequence[Finished], name: str) -> InvalidUpdate
 
 def _count(state: State, changed: Mapping[str, bool]) -> None:
     """One new counter for all that changed; views and the set of expiring channels follow."""
-    state.counter += 1
-    counter, counters, channels, viewed = state.counter, state.counters, state.channels, state.viewed
+    state.counter = counter = state.counter + 1
+    counters, channels, viewed, live = state.counters, state.channels, state.viewed, state.live
     for name, available in changed.items():
         counters[name] = counter
         channel = channels[name]
         if channel.expires:
             if available:
-                state.live.add(name)
+                live.add(name)
             else:
-                state.live.discard(name)
-        if name in viewed:
-            for view in viewed[name]:
+                live.discard(name)
+        viewers = viewed.get(name)
+        if viewers is not None:
+            for view in viewers:
                 view.refresh(name, channel, available)
 
 

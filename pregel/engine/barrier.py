@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from pregel.checkpoint.records import ERROR, INTERRUPT, NO_WRITES, RESUME, TaskWrites
-from pregel.engine.effects import Cancel, Done, Drain, Due, Event, Failed, Gone, Paused, Step
+from pregel.engine.effects import Cancel, Done, Drain, Due, Event, Failed, Flow, Gone, Paused, Step
 from pregel.engine.frame import Frame
 from pregel.engine.show import task_update
 from pregel.engine.task import Task
@@ -31,15 +31,33 @@ class Barrier:
     paused: Sequence[tuple[Task, tuple[Interrupt, ...]]] = ()
     commands: Sequence[tuple[Task, ParentCommand]] = ()
 
-    def __init__(self, frame: Frame, ready: Sequence[Task]) -> None:
+    def __init__(self, frame: Frame, tasks: Sequence[Task], ready: Sequence[Task]) -> None:
         self.frame = frame
+        self.ready = ready
         self.open = set(ready)
-        self.finished: list[Task] = []
+        self.finished = [] if ready is tasks else [task for task in tasks if task.writes_stored]
         self.unsaved: list[TaskWrites] = []
 
-    def run_pure(self, ready: Sequence[Task], step: Step) -> None:
+    def gather(self, step: Step, heard: Sequence[Event] | None) -> Flow[Step]:
+        """Start what must run and hear of all of it; the step that carries what is still to be stored.
+
+        `heard`: of a single task that was started already.
+        """
+        if heard is not None:
+            self.feed(heard, step)
+        elif all(task.node.pure for task in self.ready):
+            self.run_pure(step)
+        else:
+            step.start += self.ready
+        while self.open:
+            events = yield step
+            step = Step()
+            self.feed(events, step)
+        return step
+
+    def run_pure(self, step: Step) -> None:
         """Run tasks that call no user code here and now; START mostly, so that it shares the input's transaction."""
-        for task in ready:
+        for task in self.ready:
             writes: list[tuple[str, Any]] = []
             try:
                 value = task.read()

@@ -17,7 +17,6 @@ from typing import Any
 
 from pregel.config import current_task
 from pregel.engine.effects import Done, Entered, Failed, Paused, TaskEvent
-from pregel.engine.running import Running
 from pregel.engine.task import Task
 from pregel.errors import GraphInterrupt, NodeCancelledError, ParentCommand
 from pregel.runnable import Runnable
@@ -25,25 +24,35 @@ from pregel.runnable import Runnable
 Ask = tuple[Runnable, Any]
 
 
-def routes(task: Task, output: Any, running: Running) -> Generator[Ask, Any, None]:
+def routes(task: Task, output: Any) -> Generator[Ask, Any, None]:
     """Write a node's output where some of its writers call user code, by yielding what they call."""
     for writer in task.node.writers:
         if writer.asks:
-            running.writes.extend((yield from writer.route(output, running)))
+            task.writes.extend((yield from writer.route(output, task)))
         else:
-            writer.write(output, running.writes)
+            writer.write(output, task.writes)
 
 
-def write_plainly(task: Task, output: Any, running: Running) -> None:
+def write_plainly(task: Task, output: Any) -> None:
     """Write a node's output where no writer calls user code."""
-    for writer in task.node.writers:
-        writer.write(output, running.writes)
+    node, writes = task.node, task.writes
+    for writer in node.changing:
+        writer.write(output, writes)
+    if node.constant:
+        writes += node.constant
+
+
+def opened(task: Task) -> None:
+    """An attempt starts, or the second end of a subgraph task does."""
+    task.writes = []
+    if task.closed:
+        task.closed = False
 
 
 def run_body(task: Task) -> TaskEvent:
     """Run a task to its event. Sets the ambient task: give it a context of its own."""
-    running = Running(task)
-    current_task.set(running)
+    current_task.set(task)
+    opened(task)
     node = task.node
     try:
         if task.phase == "enter":
@@ -51,32 +60,34 @@ def run_body(task: Task) -> TaskEvent:
         output = task.output
         if task.phase == "run":
             value = output = task.read()
-            if node.bound is not None:
-                output = node.bound.call(value, running)
-                while isinstance(output, Runnable):
-                    output = output.call(value, running)
+            if node.plain is not None:
+                output = node.plain(value)
+            elif node.bound is not None:
+                output = node.bound.call(value, task)
+            while isinstance(output, Runnable):
+                output = output.call(value, task)
         if node.asks:
-            _call_all(routes(task, output, running), running)
+            _call_all(routes(task, output), task)
         else:
-            write_plainly(task, output, running)
-        return ended(running, Done(task, running.writes), None)
+            write_plainly(task, output)
+        return ended(task, None) if task.asked else Done(task, task.writes)
     except (GraphInterrupt, ParentCommand, Exception) as error:
-        return ended(running, None, error)
+        return ended(task, error)
     except BaseException as error:
-        if (event := ended_beyond(running, error)) is None:
+        if (event := ended_beyond(task, error)) is None:
             raise
         return event
     finally:
-        running.closed = True
+        task.closed = True
 
 
-def _call_all(flow: Generator[Ask, Any, None], running: Running) -> None:
+def _call_all(flow: Generator[Ask, Any, None], task: Task) -> None:
     """Answer a flow's requests by calling; StopIteration of user code is told apart from the flow's own end."""
     try:
         runnable, value = next(flow)
         while True:
             try:
-                answer = runnable.call(value, running)
+                answer = runnable.call(value, task)
             except StopIteration as error:
                 raise Stopped(error) from None
             runnable, value = flow.send(answer)
@@ -88,14 +99,11 @@ class Stopped(Exception):
     """Carries a StopIteration of user code past the end of a flow."""
 
 
-def ended(running: Running, event: TaskEvent | None, error: BaseException | None) -> TaskEvent:
-    """The one event of an attempt; asked beats failed beats done."""
-    if event is not None and not running.asked:
-        return event
+def ended(task: Task, error: BaseException | None) -> TaskEvent:
+    """The event of an attempt that asked or raised; asked beats failed."""
     if isinstance(error, Stopped):
         error = error.args[0]
-    task = running.task
-    asked = running.asked or asked_in(error)
+    asked = task.asked or asked_in(error)
     if asked:
         return Paused(task, tuple(asked))
     assert error is not None
@@ -104,21 +112,20 @@ def ended(running: Running, event: TaskEvent | None, error: BaseException | None
     return Failed(task, error)
 
 
-def ended_beyond(running: Running, error: BaseException) -> TaskEvent | None:
+def ended_beyond(task: Task, error: BaseException) -> TaskEvent | None:
     """The event for what a node raised beyond Exception: it asked, or says that it was cancelled when nobody did.
 
     None for what is not the node's: it passes through.
     """
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return None
-    if running.asked or asked_in(error):
-        return ended(running, None, error)
+    if task.asked or asked_in(error):
+        return ended(task, error)
     asyncio = sys.modules.get("asyncio")  # importing it costs as much as importing this package
     if asyncio is None or not isinstance(error, asyncio.CancelledError):
         return None
-    task = running.task
     mine = NodeCancelledError(f"Node {task.name!r} raised CancelledError itself.", node=task.name, step=task.step)
-    return ended(running, None, mine.with_traceback(error.__traceback__))
+    return ended(task, mine.with_traceback(error.__traceback__))
 
 
 def asked_in(error: BaseException | None) -> list[Any]:

@@ -7,9 +7,8 @@ from collections.abc import Generator
 from typing import Any
 
 from pregel.config import current_task
-from pregel.engine.body import Ask, Stopped, ended, ended_beyond, routes, write_plainly
+from pregel.engine.body import Ask, Stopped, ended, ended_beyond, opened, routes, write_plainly
 from pregel.engine.effects import Done, Entered, TaskEvent
-from pregel.engine.running import Running
 from pregel.engine.task import Task
 from pregel.errors import GraphInterrupt, ParentCommand
 from pregel.runnable import Runnable, acall_anywhere
@@ -17,8 +16,8 @@ from pregel.runnable import Runnable, acall_anywhere
 
 async def arun_body(task: Task) -> TaskEvent:
     """Run a task to its event, awaiting what it calls."""
-    running = Running(task)
-    token = current_task.set(running)
+    token = current_task.set(task)
+    opened(task)
     node = task.node
     try:
         if task.phase == "enter":
@@ -27,22 +26,22 @@ async def arun_body(task: Task) -> TaskEvent:
         if task.phase == "run":
             value = output = task.read()
             if node.bound is not None:
-                output = await acall_anywhere(node.bound, value, running)
-                while isinstance(output, Runnable):
-                    output = await acall_anywhere(output, value, running)
+                output = await acall_anywhere(node.bound, value, task)
+            while isinstance(output, Runnable):
+                output = await acall_anywhere(output, value, task)
         if node.asks:
-            await _await_all(routes(task, output, running), running)
+            await _await_all(routes(task, output), task)
         else:
-            write_plainly(task, output, running)
-        return ended(running, Done(task, running.writes), None)
+            write_plainly(task, output)
+        return ended(task, None) if task.asked else Done(task, task.writes)
     except (GraphInterrupt, ParentCommand, Exception) as error:
-        return ended(running, None, error)
+        return ended(task, error)
     except BaseException as error:
-        if _cancelled(error) or (event := ended_beyond(running, error)) is None:
+        if _cancelled(error) or (event := ended_beyond(task, error)) is None:
             raise
         return event
     finally:
-        running.closed = True
+        task.closed = True
         current_task.reset(token)
 
 
@@ -52,13 +51,13 @@ def _cancelled(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and own is not None and own.cancelling() > 0
 
 
-async def _await_all(flow: Generator[Ask, Any, None], running: Running) -> None:
+async def _await_all(flow: Generator[Ask, Any, None], task: Task) -> None:
     """Answer a flow's requests by awaiting."""
     try:
         runnable, value = next(flow)
         while True:
             try:
-                answer = await acall_anywhere(runnable, value, running)
+                answer = await acall_anywhere(runnable, value, task)
             except StopIteration as error:
                 raise Stopped(error) from None
             runnable, value = flow.send(answer)

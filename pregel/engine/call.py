@@ -15,6 +15,7 @@ from pregel.engine.frame import Frame, Run
 from pregel.engine.ids import Ids
 from pregel.engine.journal import Journal
 from pregel.engine.resume import Entry
+from pregel.engine.running import Running
 from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, NotBuiltError
 from pregel.types import DURABILITIES, STREAM_MODES
 
@@ -69,7 +70,7 @@ class Call:
         self.input = input
         own = (config or {}).get("configurable") or {}
         ambient = current_task.get()
-        self.nested: Any = ambient if ambient is not None and hasattr(ambient, "task") and not _has_place(own) else None
+        self.nested: Any = ambient if isinstance(ambient, Running) and not _has_place(own) else None
         self.config = merge_configs(graph.config, config)
         self.modes = checked_modes(modes)
         self.output_keys = checked_keys(graph, output_keys)
@@ -121,7 +122,7 @@ class Call:
         )
         home, answers = "", None
         if self.nested is not None:
-            home, answers = f"{self.nested.task.id}:{self.nested.count('call')}", self.nested.task.answers
+            home, answers = f"{self.nested.id}:{self.nested.count('call')}", self.nested.answers
         return Frame(run, self.graph, self.ns, output_keys=self.output_keys, home=home, answers=answers)
 
     def start(self, kind: type[Journal]) -> tuple[Frame, Flow[Result]]:
@@ -136,7 +137,7 @@ class Call:
 
     def _context(self) -> Any:
         if self.context is None and self.nested is not None:
-            return self.nested.task.frame.run.context
+            return self.nested.frame.run.context
         return self.graph.coerce_context(self.context)
 
 

@@ -69,9 +69,15 @@ class BlockingDriver:
                     self.result, self.ended = stop.value, True
                     break
                 self.news = reply = []
-                self.record(step, reply)
+                if self.journal is not None and (step.load or step.stores):
+                    self.record(step, reply)
+                if step.emit:
+                    self.out.extend(step.emit)
                 while self.out:
                     yield self.out.popleft()
+                if len(step.start) == 1 and self.free and not (step.cancel or step.after):
+                    reply.append(copy_context().run(run_body, step.start[0]))
+                    continue
                 self.set_off(step, reply)
                 while step.wait and not reply:
                     for item in self.wait():
@@ -94,20 +100,19 @@ class BlockingDriver:
     # -- performing --------------------------------------------------------------------------------------------------
 
     def record(self, step: Step, events: list[Event]) -> None:
-        """The first half: load, store, and line up what shows."""
-        if self.journal is not None and (step.load or step.stores):
-            self.sound = False
-            if step.load:
-                events.append(self.journal.load(step.load))
-            if step.stores:
-                try:
-                    self.journal.store(step)
-                except SerializationError:
-                    self.sound = True  # the append has landed: what still runs is kept as well
-                    raise
-            self.sound = True
-        if step.emit:
-            self.out.extend(step.emit)
+        """The first half: load and store."""
+        if self.journal is None:
+            return
+        self.sound = False
+        if step.load:
+            events.append(self.journal.load(step.load))
+        if step.stores:
+            try:
+                self.journal.store(step)
+            except SerializationError:
+                self.sound = True  # the append has landed: what still runs is kept as well
+                raise
+        self.sound = True
 
     def set_off(self, step: Step, events: list[Event]) -> None:
         """The second half, once everything has been shown: cancel, set timers, start."""
@@ -119,8 +124,13 @@ class BlockingDriver:
         if step.start:
             self._start(step.start, events)
 
+    @property
+    def free(self) -> bool:
+        """Whether a single task may run right here: nothing else goes on, and nobody listens meanwhile."""
+        return not (self.jobs or self.timers or self.live)
+
     def _start(self, tasks: list[Task], events: list[Event]) -> None:
-        if len(tasks) == 1 and not self.jobs and not self.timers and not self.live:
+        if len(tasks) == 1 and self.free:
             events.append(copy_context().run(run_body, tasks[0]))
             return
         for task in tasks:
@@ -193,6 +203,7 @@ class BlockingDriver:
                         self.record(step, events)
                     except SerializationError as error:
                         refused = error
+                    self.out.extend(step.emit)
                     self.set_off(step, events)
                     while step.wait and not events:
                         events = [item for item in self.wait() if isinstance(item, Event)]

@@ -91,6 +91,7 @@ class Frame:
         "is_root",
         "journal",
         "last_values",
+        "metadata",
         "ns",
         "output_keys",
         "parents",
@@ -130,6 +131,7 @@ class Frame:
         self.tasks_fresh = True  # nothing can be stored under the namespaces of the next tasks
         self.stored = False  # whether state.checkpoint names a stored checkpoint
         self.parents = dict(parents or {})
+        self.metadata = {"parents": self.parents, **run.metadata}  # of its checkpoints, beside source and step
         self.state = State(self.plan)
         self.output_keys: str | tuple[str, ...] = graph.output_keys if output_keys is None else output_keys
         self.stream_keys: str | tuple[str, ...] = graph.stream_keys if output_keys is None else output_keys
@@ -144,12 +146,9 @@ class Frame:
 
     def note(self, applied: Applied) -> None:
         """Remember what an apply changed until the next checkpoint carries it."""
-        self.seen_news.update(applied.seen)
-        self.changed_news.update(dict.fromkeys(applied.changed))
-
-    def metadata(self) -> dict[str, Any]:
-        """The metadata of a checkpoint made now, beside its source and step."""
-        return {"parents": self.parents, **self.run.metadata}
+        changed, seen = applied
+        self.seen_news.update(seen)
+        self.changed_news.update(dict.fromkeys(changed))
 
     @property
     def drain_asked(self) -> str:

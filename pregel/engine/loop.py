@@ -16,8 +16,8 @@ from typing import Any
 
 from pregel.checkpoint.records import Release, Status
 from pregel.engine.apply import apply
-from pregel.engine.barrier import Barrier
-from pregel.engine.effects import Flow, Result, RunStatus, Step
+from pregel.engine.barrier import Barrier, take_in
+from pregel.engine.effects import Done, Event, Flow, Result, RunStatus, Step
 from pregel.engine.frame import Frame
 from pregel.engine.ids import next_lineage
 from pregel.engine.plan import INTERRUPT_SEEN, plan
@@ -53,38 +53,43 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         if not tasks:
             starved = _starved(frame)
             return (yield from close(frame, step, "failed" if starved else "done", error=starved))
-        ready = _reuse(frame, tasks, opening, step)
+        ready = _reuse(frame, tasks, opening, step) if opening.resumed or frame.answers else tasks
         if ready and frame.before and _breaks(frame, frame.before, tasks):
             return (yield from _stop_at_breakpoint(frame, step))
-        barrier = Barrier(frame, ready)
-        if len(ready) < len(tasks):
-            barrier.finished.extend(task for task in tasks if task.writes_stored)
-        if not ready or (ready[0].node.pure and all(task.node.pure for task in ready)):
-            barrier.run_pure(ready, step)
+        events: Sequence[Event] | None = None
+        if len(tasks) == len(ready) == 1 and not tasks[0].node.pure:
+            step.start.append(tasks[0])
+            events = yield step
+            step = Step()
+        if events is not None and len(events) == 1 and events[0].__class__ is Done and events[0].task is tasks[0]:  # the usual step
+            finished, barrier = tasks, None
+            row = take_in(frame, tasks[0], events[0].writes, step)
+            if row is not None:
+                step.writes.append(row)
+        else:
+            barrier = Barrier(frame, tasks, ready)
+            step = yield from barrier.gather(step, events)
             if barrier.failed and step.claim:  # an input that is none: nothing of this call was stored yet, nothing is
                 return Result("failed", error=barrier.first_error)
-        else:
-            step.start += ready
-            while barrier.open:
-                events = yield step
-                step = Step()
-                barrier.feed(events, step)
-        if barrier.failed or barrier.paused or (barrier.cancelled and len(barrier.finished) < len(tasks)):
-            return (yield from _incomplete(frame, step, barrier))
-        if barrier.commands:
-            return (yield from close(frame, step, "parent", command=[error.command for _, error in barrier.commands]))
-        step.writes += barrier.unsaved
-        failure = _apply(frame, step, barrier.in_order)
+            if barrier.failed or barrier.paused or (barrier.cancelled and len(barrier.finished) < len(tasks)):
+                return (yield from _incomplete(frame, step, barrier))
+            if barrier.commands:
+                commands = [error.command for _, error in barrier.commands]
+                return (yield from close(frame, step, "parent", command=commands))
+            step.writes += barrier.unsaved
+            finished = barrier.in_order
+        failure = _apply(frame, step, finished)
         if failure is not None:
             return (yield from close(frame, step, "failed", error=failure))
         frame.tasks_fresh = True
-        opening.pending.clear()
-        opening.answers.clear()
-        if barrier.cancelled:  # too late for this step, which was whole
+        if opening.resumed:
+            opening.pending.clear()
+            opening.answers.clear()
+        if barrier is not None and barrier.cancelled:  # too late for this step, which was whole
             return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))
         if frame.after and _breaks(frame, frame.after, tasks):
             return (yield from _stop_at_breakpoint(frame, step))
-        if (drain := barrier.draining or frame.drain_asked) and plan(frame.plan, frame):
+        if (drain := frame.drain_asked or (barrier.draining if barrier else "")) and plan(frame.plan, frame):
             return (yield from close(frame, step, "drained", reason=drain, error=GraphDrained(drain)))
 
 

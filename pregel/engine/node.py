@@ -60,11 +60,11 @@ class ChannelWrite:
         self.entries = tuple(entries)
         self.maps = any(entry.mapper is not None for entry in self.entries)  # writing calls user code
         plain = all(e.value is not PASSTHROUGH and e.mapper is None and not e.skip_none for e in self.entries)
-        self._constant = [(e.channel, e.value) for e in self.entries] if plain else None
+        self.constant = [(e.channel, e.value) for e in self.entries] if plain else None
 
     def write(self, output: Any, out: Writes) -> None:
-        if self._constant is not None:
-            out.extend(self._constant)
+        if self.constant is not None:
+            out.extend(self.constant)
             return
         for channel, value, skip_none, mapper in self.entries:
             value = output if value is PASSTHROUGH else value
@@ -91,12 +91,15 @@ class PregelNode:
         "asks",
         "bound",
         "cache_policy",
+        "changing",
         "channels",
+        "constant",
         "is_error_handler",
         "keys",
         "managed",
         "mapper",
         "metadata",
+        "plain",
         "pure",
         "pure_input",
         "retry_policy",
@@ -144,9 +147,21 @@ class PregelNode:
         self.asks = any(writer.asks for writer in self.writers)
         maps = any(getattr(writer, "maps", False) for writer in self.writers)
         self.pure = bound is None and mapper is None and not self.asks and not maps
+        self.plain = bound.plain if bound is not None else None
+        self.changing, self.constant = _split(self.writers)
 
     def __repr__(self) -> str:
         return f"PregelNode(channels={self.channels!r}, triggers={self.triggers!r}, bound={self.bound!r})"
+
+
+def _split(writers: Sequence[Writer]) -> tuple[list[Writer], Writes]:
+    """The writers that look at the output, and the fixed writes of those after them."""
+    changing = list(writers)
+    fixed: list[Writes] = []
+    while changing and isinstance(last := changing[-1], ChannelWrite) and last.constant is not None:
+        fixed.insert(0, last.constant)
+        changing.pop()
+    return changing, [write for writes in fixed for write in writes]
 
 
 class NodeBuilder:

@@ -38,6 +38,7 @@ class Plan:
         "joins",
         "nodes",
         "output_keys",
+        "pulls",
         "retry_policy",
         "trigger_to_nodes",
         "triggers",
@@ -56,11 +57,14 @@ class Plan:
         self.retry_policy = tuple(retry_policy)
         self.channels = dict(channels)
         self.joins = dict(joins or {})
+        self.pulls = {name: (PULL, name) for name in nodes}
         self.triggers = {name: tuple(sorted(node.triggers)) for name, node in nodes.items()}
         self.trigger_to_nodes: dict[str, list[str]] = {}
         for name, node in nodes.items():
             for channel in node.triggers:
                 self.trigger_to_nodes.setdefault(channel, []).append(name)
+        for names in self.trigger_to_nodes.values():
+            names.sort()
         self.hidden = frozenset(name for name, node in nodes.items() if HIDDEN in node.tags)
         self.has_subgraphs = any(node.subgraph is not None for node in nodes.values())
         self.finishers = [name for name, channel in self.channels.items() if channel.finishes]
@@ -73,35 +77,32 @@ class Plan:
 def plan(graph: Plan, frame: Frame) -> list[Task]:
     """The tasks of the next superstep, none when the graph has come to rest."""
     state = frame.state
-    updated = state.updated
+    channels, counters, updated = state.channels, state.counters, state.updated
     tasks: list[Task] = []
-    if (updated is None or TASKS in updated) and TASKS in state.channels and state.channels[TASKS].is_available():
-        tasks.extend(_sent(graph, frame, index, send) for index, send in enumerate(state.channels[TASKS].get()))
+    if (updated is None or TASKS in updated) and TASKS in channels and channels[TASKS].is_available():
+        tasks.extend(_sent(graph, frame, index, send) for index, send in enumerate(channels[TASKS].get()))
     for name in _candidates(graph, updated):
-        node = graph.nodes[name]
-        if _is_triggered(state, name, node):
-            tasks.append(Task(frame, name, node, (PULL, name), graph.triggers[name]))
+        node, seen = graph.nodes[name], state.seen.get(name)
+        for trigger in node.triggers:
+            newer = seen is None or counters.get(trigger, 0) > seen.get(trigger, 0)
+            if newer and channels[trigger].is_available():
+                if node.keys or not isinstance(node.channels, str) or channels[node.channels].is_available():
+                    tasks.append(Task(frame, name, node, graph.pulls[name], graph.triggers[name]))
+                break
     return tasks
 
 
 def _candidates(graph: Plan, updated: list[str] | None) -> Iterable[str]:
+    """The nodes that may have been woken, by name."""
     if updated is None:
         return graph.nodes
-    found: list[str] = []
+    wakes = graph.trigger_to_nodes
+    found: Sequence[str] = ()
     for channel in updated:
-        if channel in graph.trigger_to_nodes:
-            found += graph.trigger_to_nodes[channel]
-    return sorted(set(found)) if len(found) > 1 else found
-
-
-def _is_triggered(state: State, name: str, node: PregelNode) -> bool:
-    channels, counters = state.channels, state.counters
-    seen = state.seen.get(name)
-    for trigger in node.triggers:
-        newer = seen is None or counters.get(trigger, 0) > seen.get(trigger, 0)
-        if newer and channels[trigger].is_available():
-            return not isinstance(node.channels, str) or channels[node.channels].is_available()
-    return False
+        names = wakes.get(channel)
+        if names:
+            found = sorted({*found, *names}) if found else names
+    return found
 
 
 def _sent(graph: Plan, frame: Frame, index: int, send: Any) -> Task:

@@ -22,6 +22,7 @@ from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal, ClaimMissed
 from pregel.engine.node import NodeBuilder, PregelNode
 from pregel.engine.plan import TASKS, Plan
+from pregel.engine.running import Running
 from pregel.engine.snapshot import empty_snapshot
 from pregel.errors import DefinitionError, GraphInterrupt, NotBuiltError
 from pregel.runnable import Runnable
@@ -154,11 +155,11 @@ class Pregel(Runnable):
 
     def call(self, value: Any, running: Any) -> Any:
         """The output, as a step of a chain: inside a node it runs as part of that node."""
-        return self.invoke(value, None if hasattr(running, "task") else running.config)
+        return self.invoke(value, None if isinstance(running, Running) else running.config)
 
     async def acall(self, value: Any, running: Any) -> Any:
         """The same, awaited."""
-        return await self.ainvoke(value, None if hasattr(running, "task") else running.config)
+        return await self.ainvoke(value, None if isinstance(running, Running) else running.config)
 
     # -- running -----------------------------------------------------------------------------------------------------
 

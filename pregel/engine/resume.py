@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pregel.checkpoint.records import INTERRUPT, RESUME, Load, Save, Saved, TaskWrites, Write
+from pregel.checkpoint.records import INTERRUPT, RESUME, Load, Save, Saved, Source, TaskWrites, Write
 from pregel.engine.apply import Applied, Input, apply, values_of
 from pregel.engine.command import command_writes
 from pregel.engine.effects import Cancel, Flow, Loaded, Result, Step
@@ -252,7 +252,7 @@ def _fork(frame: Frame, saved: Saved, step: Step) -> None:
             parent=saved.id,
             step=state.step,
             source="fork",
-            metadata=frame.metadata(),
+            metadata=frame.metadata,
             lineage=state.lineage,
             changed={},
             seen={},
@@ -277,31 +277,33 @@ def _start(frame: Frame, entry: Entry, command: Command[Any] | None, step: Step)
     commit(frame, step, applied, "input", [])
 
 
-def commit(frame: Frame, step: Step, applied: Applied, source: Any, paths: Sequence[str], lineage: bytes = b"") -> None:
+def commit(frame: Frame, step: Step, applied: Applied, source: Source, paths: Sequence[str], lineage: bytes = b"") -> None:
     """Queue the checkpoint that an apply made, and move on to the next superstep."""
     state = frame.state
     if frame.journal is not None:
+        changed, marked = applied
+        if frame.seen_news or frame.changed_news:
+            changed, marked = (*changed, *frame.changed_news), (*marked, *frame.seen_news)
+            frame.seen_news.clear()
+            frame.changed_news.clear()
         parent, before = (state.checkpoint if frame.stored else None), state.lineage
         state.checkpoint = frame.run.ids.next(state.step)
         state.lineage = lineage or salted_lineage(before, source, state.counter)
-        # Copies: the record may wait while the next step, in the same transaction, moves these maps on.
-        seen = {name: dict(state.seen[name]) for name in (*applied.seen, *frame.seen_news)}
         step.saves.append(
             Save(
-                ns=frame.ns,
-                id=state.checkpoint,
-                parent=parent,
-                step=state.step,
-                source=source,
-                metadata=frame.metadata(),
-                lineage=state.lineage,
-                changed=values_of(state, [*applied.changed, *frame.changed_news]),
-                seen=seen,
-                updated=state.updated,
-                applied=paths,
+                frame.ns,
+                state.checkpoint,
+                parent,
+                state.step,
+                source,
+                frame.metadata,
+                state.lineage,
+                values_of(state, changed),
+                # Copies: the record may wait while the next step, in the same transaction, moves these maps on.
+                {name: state.seen[name].copy() for name in marked},
+                state.updated,
+                paths,
             )
         )
-        frame.seen_news.clear()
-        frame.changed_news.clear()
         frame.stored = True
     state.step += 1

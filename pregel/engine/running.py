@@ -2,28 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pregel.config import RunnableConfig
 from pregel.engine.ids import idempotency_key, interrupt_id
-from pregel.engine.task import Task
 from pregel.errors import GraphInterrupt, InternalError
 from pregel.runtime import ExecutionInfo, Runtime
 from pregel.types import Interrupt
 
+if TYPE_CHECKING:
+    from pregel.engine.frame import Frame
+    from pregel.engine.node import PregelNode
+
 
 class Running:
-    """One attempt of a task, as `config.current_task` holds it."""
+    """The side of a Task that its node's code sees: `config.current_task` holds it."""
+
+    frame: Frame
+    name: str
+    node: PregelNode
+    path: tuple[Any, ...]
+    triggers: Sequence[str]
+    step: int
+    checkpoint: str
+    attempt = 1
+    answers: Mapping[str, Any] = {}
+    writes: list[tuple[str, Any]] = []
 
     asked: tuple[Interrupt, ...] = ()
     closed = False
     _counts: dict[str, int] | None = None  # what this attempt has asked for, by kind
     _made: dict[str, Any] | None = None  # config and runtime, made when first asked for
 
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self.writes: list[tuple[str, Any]] = []
+    @property
+    def id(self) -> str:
+        """The task id."""
+        raise NotImplementedError
+
+    @property
+    def ns(self) -> str:
+        """The namespace of what runs inside this task."""
+        raise NotImplementedError
+
+    @property
+    def path_text(self) -> str:
+        """The path as text."""
+        raise NotImplementedError
 
     def count(self, kind: str) -> int:
         """How many of a kind this attempt has asked for before."""
@@ -33,9 +58,9 @@ class Running:
 
     def ask(self, value: Any, response_schema: Any = None) -> Any:
         """The answer to the next question of this task; raises GraphInterrupt when there is none yet."""
-        id = interrupt_id(self.task.id, "", self.count("question"))
-        if id in self.task.answers:
-            return self.task.answers[id]
+        id = interrupt_id(self.id, "", self.count("question"))
+        if id in self.answers:
+            return self.answers[id]
         question = Interrupt(value, id, response_schema=response_schema)
         self.asked = (*self.asked, question)
         raise GraphInterrupt((question,))
@@ -46,26 +71,26 @@ class Running:
 
     def fresh_values(self, channels: tuple[str, ...]) -> dict[str, Any]:
         """The available values of channels, with what this task wrote so far on top."""
-        return self.task.frame.state.fresh(channels, self.writes)
+        return self.frame.state.fresh(channels, self.writes)
 
     def managed_values(self, managed: Mapping[str, Any]) -> dict[str, Any]:
         """What managed values are at this step."""
-        return {key: value.get(self.task.frame.state) for key, value in managed.items()}
+        return {key: value.get(self.frame.state) for key, value in managed.items()}
 
     def write_chunk(self, chunk: Any) -> None:
         """Stream a value in mode ``custom``; nothing when nobody listens, InternalError after the attempt is over."""
         if self.closed:
             raise InternalError("A node streamed after it had ended.", fix="Stream only while the node runs.")
-        run = self.task.frame.run
-        if "custom" in run.modes and (run.subgraphs or not self.task.frame.ns):
-            run.post((self.task.frame.ns, "custom", chunk))
+        run = self.frame.run
+        if "custom" in run.modes and (run.subgraphs or not self.frame.ns):
+            run.post((self.frame.ns, "custom", chunk))
 
     @property
     def config(self) -> RunnableConfig:
         """The config of this task, made when it is first asked for."""
         made = self._made = self._made or {}
         if "config" not in made:
-            made["config"] = task_config(self.task)
+            made["config"] = task_config(self)
         return made["config"]  # type: ignore[no-any-return]
 
     @property
@@ -77,7 +102,7 @@ class Running:
         return made["runtime"]  # type: ignore[no-any-return]
 
     def _make_runtime(self) -> Runtime[Any]:
-        task, run = self.task, self.task.frame.run
+        run = self.frame.run
         return Runtime(
             context=run.context,
             store=run.store,
@@ -85,33 +110,32 @@ class Running:
             control=run.control,
             fence=run.journal.epoch if run.journal is not None else 0,
             execution_info=ExecutionInfo(
-                checkpoint_id=task.checkpoint,
-                checkpoint_ns=task.ns,
-                task_id=task.id,
+                checkpoint_id=self.checkpoint,
+                checkpoint_ns=self.ns,
+                task_id=self.id,
                 thread_id=run.thread or None,
                 run_id=str(run.config["run_id"]) if run.config.get("run_id") else None,
-                node_attempt=task.attempt,
+                node_attempt=self.attempt,
             ),
             _key=self._next_key,
         )
 
     def _next_key(self) -> str:
-        task = self.task
-        thread = task.frame.run.thread or task.frame.state.checkpoint
-        return idempotency_key(thread, task.frame.state.lineage, task.path_text, self.count("key"))
+        thread = self.frame.run.thread or self.frame.state.checkpoint
+        return idempotency_key(thread, self.frame.state.lineage, self.path_text, self.count("key"))
 
 
 _GIVEN: dict[str, Callable[[Running], Any]] = {
     "config": lambda running: running.config,
     "runtime": lambda running: running.runtime,
     "writer": lambda running: running.write_chunk,
-    "store": lambda running: running.task.frame.run.store,
+    "store": lambda running: running.frame.run.store,
     "previous": lambda running: None,
     "error": lambda running: None,
 }
 
 
-def task_config(task: Task) -> RunnableConfig:
+def task_config(task: Running) -> RunnableConfig:
     """The config that a node sees: the caller's, with the task's coordinates."""
     run = task.frame.run
     base = run.config

@@ -71,8 +71,9 @@ class View:
     def hand_out(self) -> dict[str, Any]:
         """A dict that its receiver may change."""
         values = self.values.copy()
-        for key, copier in self.containers.items():
-            values[key] = copier(values[key])
+        if self.containers:
+            for key, copier in self.containers.items():
+                values[key] = copier(values[key])
         return values
 
 
@@ -139,7 +140,8 @@ class State:
 
     def read(self, keys: tuple[str, ...]) -> dict[str, Any]:
         """The available values of these channels, for the receiver to keep."""
-        return self.view(keys).hand_out()
+        view = self.views.get(id(keys)) or self.view(keys)
+        return view.hand_out()
 
     def fresh(self, keys: tuple[str, ...], writes: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """The same with these writes applied on top, without changing any channel."""

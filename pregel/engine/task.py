@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pregel.engine.ids import task_id
+from pregel.engine.running import Running
 from pregel.engine.state import hand_out
 
 if TYPE_CHECKING:
@@ -17,17 +18,14 @@ PULL_TEXT = f"~{PULL}, "
 Path = tuple[Any, ...]
 
 
-class Task:
+class Task(Running):
     """One run of a node. A second attempt is another object with the same id."""
 
     # what most tasks have; kept on the class so that making a task stores little
     arg: Any = None
-    attempt = 1
-    answers: Mapping[str, Any] = {}
     phase = "run"  # enter and leave: the two ends of a subgraph task
     output: Any = None
     child: Frame | None = None
-    writes: list[tuple[str, Any]] = []
     writes_stored = False  # they come from the journal, the task does not run
     _id = ""
     _path_text = ""
@@ -83,9 +81,10 @@ class Task:
         node, state = self.node, self.frame.state
         if isinstance(node.channels, str):
             return hand_out(state.channels[node.channels].get())
-        values = state.view(node.keys).hand_out()
-        for key, managed in node.managed.items():
-            values[key] = managed.get(state)
+        values = state.read(node.keys)
+        if node.managed:
+            for key, managed in node.managed.items():
+                values[key] = managed.get(state)
         return values if node.mapper is None else node.mapper(values)
 
 

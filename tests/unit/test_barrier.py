@@ -24,7 +24,8 @@ def started(*names: str) -> tuple[Barrier, dict[str, Task]]:
     graph = Pregel(nodes=nodes, channels=channels, input_channels="in", output_channels="in", auto_validate=False)
     frame = Frame(Run(ids=Ids(FakeClock(), 1), config={}, limit=25), graph)
     tasks = {name: Task(frame, name, nodes[name], (PULL, name), ("in",)) for name in names}
-    return Barrier(frame, list(tasks.values())), tasks
+    ready = list(tasks.values())
+    return Barrier(frame, ready, ready), tasks
 
 
 def test_what_ended_in_the_batch_of_a_failure_is_not_cancelled() -> None:
