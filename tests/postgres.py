@@ -189,6 +189,33 @@ class Shared:
         finally:
             self.query(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
+    @contextmanager
+    def emptied(self, name: str) -> Iterator[Emptied]:
+        """A database for a `with` block that can be emptied."""
+        with self.database(name) as dsn:
+            made = Emptied(dsn)
+            try:
+                yield made
+            finally:
+                made.connection.close()
+
+
+class Emptied:
+    """A database that is emptied for each test; making one takes longer than most tests."""
+
+    def __init__(self, dsn: str) -> None:
+        import psycopg
+
+        self.dsn = dsn
+        self.connection = psycopg.connect(dsn, autocommit=True)
+
+    def empty(self) -> None:
+        """Delete every row of our tables but the interned names."""
+        tables = "SELECT tablename FROM pg_tables WHERE tablename LIKE 'pregel\\_%'"
+        names = {name for (name,) in self.connection.execute(tables)} - {"pregel_names", "pregel_migrations"}
+        for name in names:
+            self.connection.execute(f"DELETE FROM {name}".encode())
+
 
 @contextmanager
 def shared(directory: Path) -> Iterator[Shared | None]:
