@@ -13,12 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import psycopg
 from psycopg import Connection, RawCursor
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import ExecStatus, PipelineStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
 from psycopg.rows import tuple_row
 
 from pregel.checkpoint.flows import Row
@@ -29,7 +30,7 @@ from pregel.errors import InvalidInputError, StoreError
 if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
-T = TypeVar("T")
+S = TypeVar("S")
 Given = Connection[Any]
 
 _leaked: list[object] = []  # what belongs to a parent process
@@ -82,6 +83,9 @@ class Own:
     def close(self) -> None:
         while self._idle:
             self._idle.pop().close()
+
+    def __del__(self) -> None:
+        self.close()
 
 
 class One:
@@ -208,16 +212,16 @@ def busy(size: int, patience: float) -> StoreError:
     )
 
 
-class Connections:
+class Connections(Generic[S]):
     """A source, the same one in every verb of a saver, and what was learnt about the server."""
 
-    def __init__(self, source: Source, again: Callable[[], Source], patience: float) -> None:
+    def __init__(self, source: S, again: Callable[[], S], patience: float) -> None:
         self.source, self.again, self.patience = source, again, patience
         self.prepare: bool | None = None  # False: a pooler gives each transaction another server
         self.reached = False  # a connection worked once, so it is worth waiting for the next one
         self.pid = os.getpid()
 
-    def current(self) -> Source:
+    def current(self) -> S:
         """The source in this process."""
         if os.getpid() != self.pid:
             _leaked.append(self.source)
@@ -228,7 +232,7 @@ class Connections:
 class Line:
     """One verb's way to the server: takes a connection when the verb first asks, and another one when it breaks."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections[Source]) -> None:
         self.connections = connections
         self.source = connections.current()
         self.connection: Given | None = None
@@ -238,7 +242,7 @@ class Line:
     def perform(self, request: Ask | Anew) -> list[Row]:
         """Answer a request of `wire`."""
         if isinstance(request, Anew):
-            time.sleep(self.pause(request.error))
+            time.sleep(self._pause(request.error))
             return []
         connection = self.connection
         if connection is None:
@@ -252,10 +256,9 @@ class Line:
             binary=True,
         )
         self.connections.reached = True
-        return rows_of(cursor)
+        return cursor.fetchall() if gave_rows(cursor.pgresult) else []
 
-    def pause(self, error: BaseException) -> float:
-        """Give the connection up; how long to wait (seconds) before the next one. StoreError: long enough."""
+    def _pause(self, error: BaseException) -> float:
         broke = self.connection is not None and self.connection.closed
         self.release()
         if broke:
@@ -289,10 +292,6 @@ def next_pause(line: Patient, error: BaseException) -> float:
     return min(1.0, 0.005 * 2**line.tries) * random.uniform(0.5, 1.0) if line.tries > 1 else 0.0
 
 
-def rows_of(cursor: Any) -> list[Row]:
-    """What a statement gave back."""
-    result = cursor.pgresult
-    if result is not None and result.status == ExecStatus.TUPLES_OK and result.ntuples:
-        rows: list[Row] = cursor.fetchall()
-        return rows
-    return []
+def gave_rows(result: PGresult | None) -> bool:
+    """Whether a statement gave rows back."""
+    return result is not None and result.status == ExecStatus.TUPLES_OK and result.ntuples > 0

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Union
@@ -40,7 +41,40 @@ log = logging.getLogger("pregel.checkpoint.postgres")
 log.addHandler(logging.NullHandler())
 
 
-class PostgresSaver(JournalSaver):
+class Spoken(JournalSaver):
+    """The blocking verbs, said over the wire; `_do` performs them."""
+
+    @abstractmethod
+    def _do(self, verb: Flow[T], thread: str | None = None) -> T:
+        """Perform a verb on tables that are there."""
+
+    def append(self, append: Append) -> Receipt:
+        return self._do(verbs.appending(append), append.thread)
+
+    def read(self, flow: Flow[T]) -> T:
+        return self._do(verbs.reading_once(flow))
+
+    def write(self, flow: Flow[T]) -> T:
+        return self._do(verbs.writing(flow))
+
+    def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
+        if names is not self._interned:
+            self.intern(names)
+            self._interned = names
+        return self._do(verbs.loading(lambda: flows.load_flow(self._decoder(), thread, loads), thread, loads), thread)
+
+    def page(self, thread: str | None, page: Page) -> list[tuple[str, Saved]]:
+        return self._do(verbs.reading(lambda: flows.page_flow(self._decoder(), thread, page)), thread)
+
+    def intern(self, texts: Iterable[str]) -> None:
+        if unknown := sorted(set(texts) - self.names.ids.keys()):
+            self._do(verbs.interning(self.names, unknown))
+
+    def threads(self, *, status: Status | None = None, limit: int | None = None) -> list[ThreadRow]:
+        return self._do(verbs.reading(lambda: flows.threads_flow(status, limit)))
+
+
+class PostgresSaver(Spoken):
     """Keeps threads in PostgreSQL. Give a psycopg connection or pool, or use `from_conn_string`.
 
     A connection is put in autocommit mode and made anew when it breaks. `pipe` is not needed: an append is one round
@@ -63,7 +97,7 @@ class PostgresSaver(JournalSaver):
                 "For a DSN use `with PostgresSaver.from_conn_string(dsn) as saver:`."
             )
         super().__init__(serde=serde)
-        self.connections = Connections(source, lambda: Own(target, POOL_SIZE), PATIENCE)
+        self.connections: Connections[Source] = Connections(source, lambda: Own(target, POOL_SIZE), PATIENCE)
         self._ready = False
 
     @classmethod
@@ -117,41 +151,16 @@ class PostgresSaver(JournalSaver):
         """Close the connections that this saver made."""
         self.connections.current().close()
 
-    # -- the store ---------------------------------------------------------------------------------------------------
-
-    def append(self, append: Append) -> Receipt:
-        return self._do(verbs.appending(append), append.thread)
-
-    def read(self, flow: Flow[T]) -> T:
-        return self._do(verbs.reading_once(flow))
-
-    def write(self, flow: Flow[T]) -> T:
-        return self._do(verbs.writing(flow))
-
-    def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
-        if names is not self._interned:
-            self.intern(names)
-            self._interned = names
-        return self._do(verbs.loading(lambda: flows.load_flow(self._decoder(), thread, loads), thread, loads), thread)
-
-    def page(self, thread: str | None, page: Page) -> list[tuple[str, Saved]]:
-        return self._do(verbs.reading(lambda: flows.page_flow(self._decoder(), thread, page)), thread)
-
-    def intern(self, texts: Iterable[str]) -> None:
-        if unknown := sorted(set(texts) - self.names.ids.keys()):
-            self._do(verbs.interning(self.names, unknown))
-
-    def threads(self, *, status: Status | None = None, limit: int | None = None) -> list[ThreadRow]:
-        return self._do(verbs.reading(lambda: flows.threads_flow(status, limit)))
-
     # -- doing it ----------------------------------------------------------------------------------------------------
 
-    def _do(self, verb: Flow[T], thread: str | None = None) -> T:
+    def do(self, verb: Flow[T], thread: str | None = None) -> T:
         """Perform a verb on tables that are there."""
         if not self._ready:
             self._make_ready()
         with wire.explained(thread):
             return self._drive(verb)
+
+    _do = do
 
     def _drive(self, verb: Flow[T]) -> T:
         line = Line(self.connections)
