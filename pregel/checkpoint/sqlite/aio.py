@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -44,6 +44,7 @@ class AsyncSqliteSaver(AsyncJournalSaver):
         self._file: SqliteSaver | None = None
         self._ready = False
         self._turn = asyncio.Lock()
+        self._under_way: set[asyncio.Future[Any]] = set()  # transactions whose callers may be gone
 
     @classmethod
     @asynccontextmanager
@@ -74,21 +75,19 @@ class AsyncSqliteSaver(AsyncJournalSaver):
         file = await self._opened()
         if file is not None:
             return await asyncio.to_thread(file.read, flow)
-        async with self._transaction("BEGIN") as conn:
-            return await runner.arun(flow, lambda request: _perform(conn, request))
+        return await self._whole(self._run(flow, "BEGIN"))
 
     async def awrite(self, flow: Flow[T]) -> T:
         file = await self._opened()
         if file is not None:
             return await asyncio.to_thread(file.write, flow)
-        async with self._transaction("BEGIN IMMEDIATE") as conn:
-            return await runner.arun(flow, lambda request: _perform(conn, request))
+        return await self._whole(self._run(flow, "BEGIN IMMEDIATE"))
 
     async def aappend(self, append: Append) -> Receipt:
         file = await self._opened()
         if file is not None:
             return await asyncio.to_thread(file.append, append)
-        return await runner.arun(append_flow(append, clock()), self._perform_append)
+        return await self._whole(runner.arun(append_flow(append, clock()), self._perform_append))
 
     async def _perform_append(self, request: Atomic | Sql) -> list[Row]:
         async with self._transaction("BEGIN IMMEDIATE") as conn:
@@ -116,12 +115,14 @@ class AsyncSqliteSaver(AsyncJournalSaver):
 
     async def _opened(self) -> SqliteSaver | None:
         """The saver on the file; None for a database in memory, whose tables are there then."""
-        if self._ready:
-            return self._file
+        if not self._ready:
+            await self._whole(self._open_once())
+        return self._file
+
+    async def _open_once(self) -> None:
         async with self._turn:
             if not self._ready:
                 await self._open()
-        return self._file
 
     async def _open(self) -> None:
         conn = self.conn
@@ -134,10 +135,20 @@ class AsyncSqliteSaver(AsyncJournalSaver):
         if path := next((row[2] for row in databases if row[1] == "main"), ""):
             self._file = SqliteSaver.at(path)
         else:
-            conn.isolation_level = None
             async with self._begun("BEGIN IMMEDIATE"):
-                await runner.arun(tables(), lambda statement: _run(conn, statement))
+                await runner.arun(tables(), lambda statement: _rows(conn, statement))
         self._ready = True
+
+    async def _whole(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await a transaction; when the caller is cancelled it comes to its end all the same."""
+        task = asyncio.ensure_future(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(task)
+
+    async def _run(self, flow: Flow[T], begin: str) -> T:
+        async with self._transaction(begin) as conn:
+            return await runner.arun(flow, lambda request: _perform(conn, request))
 
     @asynccontextmanager
     async def _transaction(self, begin: str) -> AsyncIterator[aiosqlite.Connection]:
@@ -153,7 +164,7 @@ class AsyncSqliteSaver(AsyncJournalSaver):
             try:
                 yield conn
             except BaseException:
-                await asyncio.shield(conn.rollback())
+                await conn.rollback()
                 raise
             await conn.commit()
 
@@ -163,8 +174,8 @@ async def _perform(conn: aiosqlite.Connection, request: Sql | Many) -> Any:
     if isinstance(request, Many):
         await conn.executemany(statement.text, [statement.ordered(row) for row in request.rows])
         return None
-    return await _run(conn, placed(request))
+    return await _rows(conn, placed(request))
 
 
-async def _run(conn: aiosqlite.Connection, statement: tuple[str, Sequence[Any]]) -> list[Row]:
+async def _rows(conn: aiosqlite.Connection, statement: tuple[str, Sequence[Any]]) -> list[Row]:
     return [tuple(row) for row in await conn.execute_fetchall(*statement)]
