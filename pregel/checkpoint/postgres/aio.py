@@ -79,14 +79,28 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
         prepare: bool = True,
     ) -> AsyncIterator[Self]:
         """A saver on a database for an `async with` block, with `PostgresSaver`'s options."""
-        target = target_of(conn_string)
-        saver = cls.__new__(cls)
-        AsyncJournalSaver.__init__(saver, serde=serde)
-        saver._set_up(AsyncOwn(target, pool_size), target, pool_size, patience, None if prepare else False)
+        saver = cls.at(conn_string, serde=serde, pool_size=pool_size, patience=patience, prepare=prepare)
         try:
             yield saver
         finally:
             await saver.aclose()
+
+    @classmethod
+    def at(
+        cls,
+        conn_string: str,
+        *,
+        serde: Serde | None = None,
+        pool_size: int = POOL_SIZE,
+        patience: float = PATIENCE,
+        prepare: bool = True,
+    ) -> Self:
+        """The same without a block: await `aclose` in the end."""
+        target = target_of(conn_string)
+        saver = cls.__new__(cls)
+        AsyncJournalSaver.__init__(saver, serde=serde)
+        saver._set_up(AsyncOwn(target, pool_size), target, pool_size, patience, None if prepare else False)
+        return saver
 
     def _set_up(self, source: AsyncSource, target: Target, size: int, patience: float, prepare: bool | None) -> None:
         self.connections: Connections[AsyncSource] = Connections(source, lambda: AsyncOwn(target, size), patience)

@@ -118,15 +118,23 @@ class PostgresSaver(Spoken):
         - `prepare`: False sends no prepared statements, for a pooler that cannot keep them apart. It is found out too.
         - `pipeline` has no effect, since an append is one round trip as it is.
         """
-        saver = cls.at(conn_string, serde, pool_size, patience, prepare)
+        saver = cls.at(conn_string, serde=serde, pool_size=pool_size, patience=patience, prepare=prepare)
         try:
             yield saver
         finally:
             saver.close()
 
     @classmethod
-    def at(cls, conn_string: str, serde: Serde | None, pool_size: int, patience: float, prepare: bool) -> Self:
-        """The same by hand; `close` it in the end."""
+    def at(
+        cls,
+        conn_string: str,
+        *,
+        serde: Serde | None = None,
+        pool_size: int = POOL_SIZE,
+        patience: float = PATIENCE,
+        prepare: bool = True,
+    ) -> Self:
+        """The same without a block: `close` it in the end."""
         return cls.of(target_of(conn_string), serde, pool_size, patience, prepare)
 
     @classmethod
