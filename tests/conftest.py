@@ -1,4 +1,4 @@
-"""`--acceptance`: run only the tests that prove a statement of docs/acceptance.md, and end with one line per statement.
+"""The tests' PostgreSQL, and `--acceptance`: run only the tests that prove a statement of docs/acceptance.md, and end with one line per statement.
 
 1. An id that the list does not hold fails the test that carries it, in every run.
 2. A statement passes when a test of it passed and none failed; a skipped test proves nothing: it stays `missing`.
@@ -7,18 +7,49 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests import postgres as servers
+
 settings.register_profile("pregel", deadline=None)  # the wall time of one example says nothing on a loaded machine
 settings.load_profile("pregel")
 
 STATEMENT = re.compile(r"^- \*\*(S\d+-\d+)\*\* ", re.MULTILINE)
+
+
+def pytest_report_header() -> str:
+    return servers.described()
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Shared]:
+    """The PostgreSQL server of this session; where there is none, what needs it is skipped."""
+    own = tmp_path_factory.getbasetemp()
+    with servers.shared(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) as server:
+        if server is None:
+            pytest.skip(servers.MISSING)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def worker_database(postgres: servers.Shared) -> Iterator[servers.Emptied]:
+    """A database of this worker."""
+    with postgres.emptied(f"pregel_test_{os.getpid()}") as database:
+        yield database
+
+
+@pytest.fixture
+def dsn(worker_database: servers.Emptied) -> str:
+    """The DSN of a database without rows of ours; other tests of this worker used its tables before."""
+    worker_database.empty()
+    return worker_database.dsn
 
 
 def statement_ids(root: Path) -> list[str]:

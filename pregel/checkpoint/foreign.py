@@ -49,6 +49,10 @@ class PutWrites:
     task: str
     path: str
 
+    def names(self) -> list[str]:
+        """Every name that they use."""
+        return ["", *(channel for channel, _ in self.writes)]
+
 
 def names_in(checkpoint: Any) -> set[str]:
     """Every name that a checkpoint uses."""

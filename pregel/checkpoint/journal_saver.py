@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
-from pregel.checkpoint import flows, foreign
+from pregel.checkpoint import flows, foreign, housekeeping
 from pregel.checkpoint.base import (
     BaseCheckpointSaver,
     ChannelVersions,
@@ -96,7 +96,7 @@ class JournalSaver(BaseCheckpointSaver[str]):
     # -- first tier --------------------------------------------------------------------------------------------------
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        thread, ns = _address(config)
+        thread, ns = address(config)
         saved = self.load(thread, [Load(ns, get_checkpoint_id(config))]).saved[0]
         return None if saved is None else tuple_of(thread, saved)
 
@@ -108,7 +108,7 @@ class JournalSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        listing = _Listing(config, filter, before, limit)
+        listing = Listing(config, filter, before, limit)
         while (page := listing.next()) is not None:
             yield from listing.take(self.page(listing.thread, page))
 
@@ -119,26 +119,45 @@ class JournalSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        thread, ns = _address(config)
+        record = put_record(config, checkpoint, metadata, new_versions)
         self.intern(foreign.names_in(checkpoint))
-        merged = get_serializable_checkpoint_metadata(config, metadata)
-        parent = get_checkpoint_id(config)
-        record = foreign.Put(
-            thread, ns, parent, cast("dict[str, Any]", checkpoint), cast("dict[str, Any]", merged), new_versions
-        )
         self.write(foreign.put_flow(self.serde, self.names, record, time.time()))
-        return coordinates(thread, ns, checkpoint["id"])
+        return coordinates(record.thread, record.ns, checkpoint["id"])
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        thread, ns = _address(config)
-        self.intern(["", *(channel for channel, _ in writes)])
-        rows = foreign.PutWrites(thread, ns, config["configurable"]["checkpoint_id"], writes, task_id, task_path)
-        self.write(foreign.put_writes_flow(self.serde, self.names, rows, time.time()))
+        record = writes_record(config, writes, task_id, task_path)
+        self.intern(record.names())
+        self.write(foreign.put_writes_flow(self.serde, self.names, record, time.time()))
 
     def delete_thread(self, thread_id: str) -> None:
         self.write(flows.delete_flow(thread_id, thread_digest(thread_id), time.time()))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        runs = frozenset(run_ids)
+        threads = self.read(housekeeping.threads_of_runs_flow(runs)) if runs else []
+        left = [thread for thread in threads if not self.write(housekeeping.delete_runs_flow(thread, runs))]
+        housekeeping.check_left(left, "deleted")
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        self.write(housekeeping.copy_flow(source_thread_id, target_thread_id, time.time()))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        threads = housekeeping.checked_prune(thread_ids, strategy)
+        now = time.time()
+        left = [thread for thread in threads if self.write(housekeeping.prune_flow(thread, strategy, now)) is False]
+        housekeeping.check_left(left, "pruned")
+
+    def sweep(self, idle_for: float, *, strategy: str = "delete") -> Sequence[str]:
+        """Prune the threads that were last written more than `idle_for` seconds ago and that no live run holds.
+
+        Their ids come back. Meant for a timer: what a run took up meanwhile is left alone.
+        """
+        now = time.time()
+        before = now - idle_for
+        stale = housekeeping.checked_prune(self.write(housekeeping.stale_flow(before, now)), strategy)
+        return [one for one in stale if self.write(housekeeping.prune_flow(one, strategy, now, unless_after=before))]
 
     def get_next_version(self, current: str | None, channel: None = None) -> str:
         return version_text(1 if current is None else counter_of(current) + 1)
@@ -181,7 +200,7 @@ class JournalSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        listing = _Listing(config, filter, before, limit)
+        listing = Listing(config, filter, before, limit)
         while (page := listing.next()) is not None:
             for found in listing.take(await self.apage(listing.thread, page)):
                 yield found
@@ -203,8 +222,21 @@ class JournalSaver(BaseCheckpointSaver[str]):
     async def adelete_thread(self, thread_id: str) -> None:
         await self._hop(self.delete_thread, thread_id)
 
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        await self._hop(self.delete_for_runs, run_ids)
 
-class _Listing:
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        await self._hop(self.copy_thread, source_thread_id, target_thread_id)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        await self._hop(self.prune, thread_ids, strategy=strategy)
+
+    async def asweep(self, idle_for: float, *, strategy: str = "delete") -> Sequence[str]:
+        """Async twin of `sweep`."""
+        return await self._hop(self.sweep, idle_for, strategy=strategy)
+
+
+class Listing:
     """Where a `list` call stands: which page comes next, and how much is still wanted."""
 
     def __init__(
@@ -217,7 +249,7 @@ class _Listing:
         self.thread: str | None = None
         self.ns: str | None = None
         if config is not None:
-            self.thread, _ = _address(config)
+            self.thread, _ = address(config)
             self.ns = config["configurable"].get("checkpoint_ns")
         self.only = None if config is None else get_checkpoint_id(config)
         self.filter = filter
@@ -246,7 +278,27 @@ class _Listing:
         return [tuple_of(thread, saved) for thread, saved in found if self.only is None or saved.id == self.only]
 
 
-def _address(config: RunnableConfig) -> tuple[str, str]:
+def put_record(
+    config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, new_versions: ChannelVersions
+) -> foreign.Put:
+    """The arguments of `put` as a record."""
+    thread, ns = address(config)
+    merged = get_serializable_checkpoint_metadata(config, metadata)
+    parent = get_checkpoint_id(config)
+    return foreign.Put(
+        thread, ns, parent, cast("dict[str, Any]", checkpoint), cast("dict[str, Any]", merged), new_versions
+    )
+
+
+def writes_record(
+    config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
+) -> foreign.PutWrites:
+    """The arguments of `put_writes` as a record."""
+    thread, ns = address(config)
+    return foreign.PutWrites(thread, ns, config["configurable"]["checkpoint_id"], writes, task_id, task_path)
+
+
+def address(config: RunnableConfig) -> tuple[str, str]:
     """Thread and namespace of a config."""
     configurable = config.get("configurable", {})
     if "thread_id" not in configurable:

@@ -56,6 +56,7 @@ class Thread:
         self.owner: Owner | None = None
         self.ttl = self.expires = self.updated_at = 0.0
         self.namespaces: dict[str, int] = {}
+        self.next_ns = 0  # greater than the number of every namespace there ever was
         self.branches: dict[int, Branch] = {}
         self.values: dict[tuple[int, int, int, str], ValueRow] = {}
         self.writes: dict[tuple[int, bytes], dict[tuple[bytes, int], WriteRow]] = {}
@@ -105,10 +106,6 @@ class Thread:
             self.next_ns,
         )
 
-    @property
-    def next_ns(self) -> int:
-        return len(self.namespaces)
-
     def lapsed(self, now: float) -> bool:
         return self.run is not None and self.expires < now
 
@@ -127,7 +124,7 @@ class InMemorySaver(JournalSaver):
         self._lock = threading.RLock()
         self._threads: dict[str, Thread] = {}
         self._numbers: dict[int, Thread] = {}
-        self._tombstones: dict[bytes, int] = {}
+        self._tombstones: dict[bytes, tuple[int, float]] = {}  # epoch, deleted at
         self._name_numbers: dict[str, int] = {}
         self._statements: dict[str, Callable[..., Any]] = {
             name.removeprefix("_do_"): getattr(self, name) for name in dir(self) if name.startswith("_do_")
@@ -196,7 +193,7 @@ class InMemorySaver(JournalSaver):
         return thread
 
     def _make(self, name: str, now: float) -> Thread:
-        buried = self._tombstones.get(thread_digest(name), 0)
+        buried, _ = self._tombstones.get(thread_digest(name), (0, 0.0))
         tno = max(self._numbers, default=0) + 1
         thread = self._threads[name] = self._numbers[tno] = Thread(tno, name, max(buried + 1, int(now * 1000)))
         return thread
@@ -209,7 +206,7 @@ class InMemorySaver(JournalSaver):
 
     def _add(self, thread: Thread, append: Append, now: float) -> None:
         for ns, text in append.namespaces:
-            thread.namespaces[text] = ns
+            thread.namespaces[text], thread.next_ns = ns, ns + 1
         for row in append.checkpoints:
             branch = thread.branches.get(row.ns)
             if branch is None:
@@ -346,10 +343,10 @@ class InMemorySaver(JournalSaver):
         return [] if thread is None else [(thread.tno, thread.epoch)]
 
     def _do_add_tombstone(self, digest: bytes, epoch: int, now: float) -> None:
-        self._tombstones[digest] = epoch
+        self._tombstones[digest] = epoch, now
 
     def _do_tombstone(self, digest: bytes) -> list[Row]:
-        return [(self._tombstones[digest],)] if digest in self._tombstones else []
+        return [(self._tombstones[digest][0],)] if digest in self._tombstones else []
 
     def _do_delete_writes(self, tno: int) -> None:
         self._numbers[tno].writes.clear()
@@ -381,7 +378,8 @@ class InMemorySaver(JournalSaver):
             branch.ids.remove(checkpoint)
 
     def _do_add_namespaces(self, tno: int, ns: int, text: str) -> None:
-        self._numbers[tno].namespaces[text] = ns
+        thread = self._numbers[tno]
+        thread.namespaces[text], thread.next_ns = ns, ns + 1
 
     def _do_add_checkpoints(self, tno: int, *row: Any) -> None:
         self._numbers[tno].branches.setdefault(row[0], Branch()).add(CheckpointRow(*row))
@@ -392,6 +390,88 @@ class InMemorySaver(JournalSaver):
 
     def _do_add_writes(self, tno: int, *row: Any) -> None:
         self._add_write(self._numbers[tno], WriteRow(*row))
+
+    # Housekeeping.
+
+    def _do_heads(self, tno: int) -> list[Row]:
+        found = ((text, self._branch(tno, ns)) for text, ns in self._numbers[tno].namespaces.items())
+        return [(text, *branch.rows[branch.ids[-1]]) for text, branch in found if branch.ids]
+
+    def _do_namespaces(self, tno: int) -> list[Row]:
+        return [(ns, text) for text, ns in self._numbers[tno].namespaces.items()]
+
+    def _do_value_keys(self, tno: int, ns: int) -> list[Row]:
+        return [(*key[1:], row.prev) for key, row in self._numbers[tno].values.items() if key[0] == ns]
+
+    def _do_threads_of_run(self, run_id: str) -> list[Row]:
+        return [
+            (thread.thread,)
+            for thread in self._threads.values()
+            if any(row.run_id == run_id for branch in thread.branches.values() for row in branch.rows.values())
+        ]
+
+    def _do_stale(self, before: float) -> list[Row]:
+        found = sorted((one.updated_at, one.tno, one.thread) for one in self._threads.values())
+        return [(thread,) for updated_at, _, thread in found if updated_at < before]
+
+    def _do_set_parent(self, parent: bytes | None, tno: int, ns: int, checkpoint: bytes) -> None:
+        rows = self._branch(tno, ns).rows
+        rows[checkpoint] = rows[checkpoint]._replace(parent=parent)
+
+    def _do_rewrite_checkpoint(self, manifest: bytes, tno: int, ns: int, checkpoint: bytes) -> None:
+        rows = self._branch(tno, ns).rows
+        rows[checkpoint] = rows[checkpoint]._replace(base=None, manifest=manifest)
+
+    def _do_bump_gen(self, tno: int) -> None:
+        self._numbers[tno].gen += 1
+
+    def _do_prune_checkpoints(self, tno: int, ns: int, before: bytes) -> None:
+        branch = self._branch(tno, ns)
+        end = bisect_left(branch.ids, before)
+        for id in branch.ids[:end]:
+            del branch.rows[id]
+        del branch.ids[:end]
+
+    def _do_prune_writes(self, tno: int, ns: int, before: bytes) -> None:
+        writes = self._numbers[tno].writes
+        for key in [key for key in writes if key[0] == ns and key[1] < before]:
+            del writes[key]
+
+    def _do_delete_writes_of(self, tno: int, ns: int, checkpoint: bytes) -> None:
+        self._numbers[tno].writes.pop((ns, checkpoint), None)
+
+    def _do_delete_value(self, tno: int, ns: int, channel: int, at: int, kind: str) -> None:
+        self._numbers[tno].values.pop((ns, channel, at, kind), None)
+
+    def _do_drop_namespace(self, tno: int, ns: int) -> None:
+        thread = self._numbers[tno]
+        thread.namespaces = {text: number for text, number in thread.namespaces.items() if number != ns}
+        thread.branches.pop(ns, None)
+
+    def _do_copy_thread(self, name: str, digest: bytes, now: float, tno: int) -> None:
+        source, copied = self._numbers[tno], self._make(name, now)
+        copied.seq, copied.last_id, copied.graph, copied.updated_at = source.seq, source.last_id, source.graph, now
+        running = source.status == "running"
+        copied.status = "idle" if running else source.status
+        copied.reason = "copied during a run" if running else source.reason
+
+    def _do_copy_namespaces(self, target: int, tno: int) -> None:
+        source, copied = self._numbers[tno], self._numbers[target]
+        copied.namespaces, copied.next_ns = dict(source.namespaces), source.next_ns
+
+    def _do_copy_checkpoints(self, target: int, tno: int) -> None:
+        for ns, branch in self._numbers[tno].branches.items():
+            copied = self._numbers[target].branches[ns] = Branch()
+            copied.ids, copied.rows = list(branch.ids), dict(branch.rows)
+
+    def _do_copy_values(self, target: int, tno: int) -> None:
+        self._numbers[target].values = dict(self._numbers[tno].values)
+
+    def _do_copy_writes(self, target: int, tno: int) -> None:
+        self._numbers[target].writes = {key: dict(rows) for key, rows in self._numbers[tno].writes.items()}
+
+    def _do_sweep_tombstones(self, before: float) -> None:
+        self._tombstones = {digest: found for digest, found in self._tombstones.items() if found[1] >= before}
 
 
 MemorySaver = InMemorySaver

@@ -11,7 +11,10 @@ import pytest
 
 from pregel.checkpoint.base import BaseCheckpointSaver
 from pregel.checkpoint.memory import InMemorySaver
+from pregel.checkpoint.postgres import PostgresSaver
 from pregel.checkpoint.sqlite import SqliteSaver
+
+from .awaited import awaiting
 
 
 class Blocking:
@@ -82,11 +85,18 @@ def run(request: pytest.FixtureRequest) -> Runner:
     return kind()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseCheckpointSaver[Any]]:
-    """The saver."""
+    """The saver; on PostgreSQL the awaiting driver has the awaiting one."""
+    awaits = "run" in request.fixturenames and isinstance(request.getfixturevalue("run"), Awaiting)
     if request.param == "memory":
         yield InMemorySaver()
+    elif request.param == "postgres" and awaits:
+        with awaiting(request.getfixturevalue("dsn")) as awaited:
+            yield awaited
+    elif request.param == "postgres":
+        with PostgresSaver.from_conn_string(request.getfixturevalue("dsn")) as made:
+            yield made
     else:
         with SqliteSaver.from_conn_string(str(tmp_path / "threads.db"), synchronous="NORMAL") as saver:
             yield saver

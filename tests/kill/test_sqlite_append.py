@@ -87,7 +87,7 @@ def test_no_acknowledged_append_is_lost(tmp_path: Path, seed: int, synchronous: 
 
 def test_a_stopped_process_is_refused_when_it_wakes(tmp_path: Path) -> None:
     path = tmp_path / "threads.db"
-    with start(path, "NORMAL") as worker, SqliteSaver.from_conn_string(path, timeout=0.2) as saver:
+    with start(path, "NORMAL") as worker, SqliteSaver.from_conn_string(path, busy_timeout=0.2) as saver:
         assert worker.stdout is not None
         assert worker.stderr is not None
         heir = None

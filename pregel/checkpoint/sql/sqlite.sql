@@ -168,3 +168,73 @@ DELETE FROM pregel_namespaces WHERE tno = ?
 
 -- delete_thread: the row of a thread
 DELETE FROM pregel_threads WHERE tno = ?
+
+-- heads: the newest checkpoint of each namespace of a thread, after the namespace's text
+SELECT n.text, c.ns, c.id, c.parent, c.base, c.lineage, c.step, c.source, c.run_id, c.created_at, c.metadata, c.manifest
+FROM pregel_namespaces n
+JOIN pregel_checkpoints c ON c.tno = n.tno AND c.ns = n.ns
+  AND c.id = (SELECT max(id) FROM pregel_checkpoints WHERE tno = n.tno AND ns = n.ns)
+WHERE n.tno = ?
+
+-- namespaces: number and text of a thread's namespaces
+SELECT ns, text FROM pregel_namespaces WHERE tno = ?
+
+-- value_keys: what identifies a namespace's values, and what each hangs on
+SELECT channel, at, kind, prev FROM pregel_channel_values WHERE tno = ? AND ns = ?
+
+-- threads_of_run: the threads in which a run made checkpoints
+SELECT t.thread FROM pregel_checkpoints c JOIN pregel_threads t ON t.tno = c.tno WHERE c.run_id = ?
+
+-- stale: the threads last written before a time, oldest first
+SELECT thread FROM pregel_threads WHERE updated_at < ? ORDER BY updated_at, tno
+
+-- set_parent: hang a checkpoint on another one, or on none
+UPDATE pregel_checkpoints SET parent = ? WHERE tno = ? AND ns = ? AND id = ?
+
+-- rewrite_checkpoint: store a manifest that leans on no other
+UPDATE pregel_checkpoints SET base = NULL, manifest = ? WHERE tno = ? AND ns = ? AND id = ?
+
+-- bump_gen: tell runs that loaded a thread to load it again
+UPDATE pregel_threads SET gen = gen + 1 WHERE tno = ?
+
+-- prune_checkpoints: a namespace's checkpoints older than an id
+DELETE FROM pregel_checkpoints WHERE tno = ? AND ns = ? AND id < ?
+
+-- prune_writes: the writes under a namespace's checkpoints older than an id
+DELETE FROM pregel_writes WHERE tno = ? AND ns = ? AND checkpoint < ?
+
+-- delete_writes_of: the writes under one checkpoint
+DELETE FROM pregel_writes WHERE tno = ? AND ns = ? AND checkpoint = ?
+
+-- delete_value: one row of a channel
+DELETE FROM pregel_channel_values WHERE tno = ? AND ns = ? AND channel = ? AND at = ? AND kind = ?
+
+-- drop_namespace: a namespace's number, once nothing is stored in it
+DELETE FROM pregel_namespaces WHERE tno = ? AND ns = ?
+
+-- copy_thread: a thread's row under a new name, held by nobody, above the epoch of its tombstone
+INSERT INTO pregel_threads (thread, epoch, seq, last_id, status, reason, graph, meta, updated_at)
+SELECT ?1, max(1 + coalesce((SELECT epoch FROM pregel_tombstones WHERE digest = ?2), 0), CAST(?3 * 1000 AS INTEGER)),
+       seq, last_id, CASE status WHEN 'running' THEN 'idle' ELSE status END,
+       CASE status WHEN 'running' THEN 'copied during a run' ELSE reason END, graph, meta, ?3
+FROM pregel_threads WHERE tno = ?4
+
+-- copy_namespaces: the namespaces of one thread (?2) for another (?1)
+INSERT INTO pregel_namespaces (tno, ns, text) SELECT ?1, ns, text FROM pregel_namespaces WHERE tno = ?2
+
+-- copy_checkpoints: the same for checkpoints
+INSERT INTO pregel_checkpoints
+    (tno, ns, id, parent, base, lineage, epoch, step, source, run_id, created_at, metadata, manifest)
+SELECT ?1, ns, id, parent, base, lineage, epoch, step, source, run_id, created_at, metadata, manifest
+FROM pregel_checkpoints WHERE tno = ?2
+
+-- copy_values: the same for channel values
+INSERT INTO pregel_channel_values (tno, ns, channel, at, kind, type, blob, prev, base, fold, n)
+SELECT ?1, ns, channel, at, kind, type, blob, prev, base, fold, n FROM pregel_channel_values WHERE tno = ?2
+
+-- copy_writes: the same for writes
+INSERT INTO pregel_writes (tno, ns, checkpoint, task, idx, channel, type, blob, path, name, child)
+SELECT ?1, ns, checkpoint, task, idx, channel, type, blob, path, name, child FROM pregel_writes WHERE tno = ?2
+
+-- sweep_tombstones: forget the threads that were erased before a time
+DELETE FROM pregel_tombstones WHERE deleted_at < ?

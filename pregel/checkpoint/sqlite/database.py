@@ -138,7 +138,7 @@ class Database:
             self._turn.take(self.timeout)
         except TimeoutError:
             raise StoreError(
-                f"Another process has been writing to {self.path} for {self.timeout} s.", fix="Raise `timeout`."
+                f"Another process has been writing to {self.path} for {self.timeout} s.", fix="Raise `busy_timeout`."
             ) from None
 
     # -- connections -------------------------------------------------------------------------------------------------

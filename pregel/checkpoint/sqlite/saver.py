@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
@@ -60,17 +60,29 @@ class SqliteSaver(JournalSaver):
         conn_string: str | os.PathLike[str],
         *,
         serde: Serde | None = None,
-        timeout: float = 30.0,
+        busy_timeout: float = 30.0,
         synchronous: Synchronous = "FULL",
     ) -> Iterator[Self]:
-        """A saver on a file (or ``:memory:``) for a `with` block. `timeout`: seconds to wait for other writers."""
+        """A saver on a file (or ``:memory:``) for a `with` block. `busy_timeout`: seconds to wait for other writers."""
+        saver = cls.at(conn_string, serde=serde, busy_timeout=busy_timeout, synchronous=synchronous)
+        try:
+            yield saver
+        finally:
+            saver.database.close()
+
+    @classmethod
+    def at(
+        cls,
+        conn_string: str | os.PathLike[str],
+        *,
+        serde: Serde | None = None,
+        busy_timeout: float = 30.0,
+        synchronous: Synchronous = "FULL",
+    ) -> Self:
+        """The same without a `with` block; what it opened is closed when it is garbage, or by `database.close()`."""
         name = os.fspath(conn_string)
         path = "" if name == ":memory:" else os.path.abspath(name)
-        database = Database(path, timeout=timeout, synchronous=synchronous, prepare=migrate)
-        try:
-            yield cls._of(database, serde)
-        finally:
-            database.close()
+        return cls._of(Database(path, timeout=busy_timeout, synchronous=synchronous, prepare=migrate), serde)
 
     def setup(self) -> None:
         """Make or migrate the tables now instead of on first use."""
@@ -80,25 +92,25 @@ class SqliteSaver(JournalSaver):
     # -- the store ---------------------------------------------------------------------------------------------------
 
     def append(self, append: Append) -> Receipt:
-        clock = _clock()
+        now = clock()
         try:
-            return self._append(append, clock)
+            return self._append(append, now)
         except StoreError as error:
             if "disk I/O error" not in str(error):
                 raise
             self.database.reopen()  # whether the commit came through is unclear; sending it again settles it
-            return self._append(append, clock)
+            return self._append(append, now)
 
-    def _append(self, append: Append, clock: Clock) -> Receipt:
-        with _explained(append.thread):
-            return runner.run(append_flow(append, clock), self._perform_append)
+    def _append(self, append: Append, now: Clock) -> Receipt:
+        with explained(append.thread):
+            return runner.run(append_flow(append, now), self._perform_append)
 
     def read(self, flow: Flow[T]) -> T:
-        with _explained(), self.database.reading() as connection:
+        with explained(), self.database.reading() as connection:
             return runner.run(flow, lambda request: _perform(connection, request))
 
     def write(self, flow: Flow[T]) -> T:
-        with _explained(), self.database.writing() as connection:
+        with explained(), self.database.writing() as connection:
             return runner.run(flow, lambda request: _perform(connection, request))
 
     def _perform_append(self, request: Atomic | Sql) -> list[Row]:
@@ -125,18 +137,23 @@ class SqliteSaver(JournalSaver):
 
 def _perform(connection: sqlite3.Connection, request: Sql | Many) -> Any:
     """Perform one statement of a flow."""
-    statement = STATEMENTS[request.name]
     if request.__class__ is Many:
+        statement = STATEMENTS[request.name]
         connection.executemany(statement.text, [statement.ordered(row) for row in request.rows])
         return None
+    return connection.execute(*placed(request)).fetchall()  # type: ignore[arg-type]
+
+
+def placed(request: Sql) -> tuple[str, Sequence[Any]]:
+    """A statement's text, and its arguments as its places want them."""
+    statement = STATEMENTS[request.name]
     adapt = _ADAPTED.get(request.name)
-    args = request.args if adapt is None else adapt(request.args)  # type: ignore[union-attr]
-    return connection.execute(statement.text, statement.ordered(args)).fetchall()
+    return statement.text, statement.ordered(request.args if adapt is None else adapt(request.args))
 
 
 def _with_clock(args: Row) -> Row:
-    clock = _clock()
-    return (*args, clock.boot, clock.since_boot, clock.now)
+    now = clock()
+    return (*args, now.boot, now.since_boot, now.now)
 
 
 _ADAPTED: dict[str, Callable[[Row], Row]] = {
@@ -148,14 +165,14 @@ _ADAPTED: dict[str, Callable[[Row], Row]] = {
 _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
 
 
-def _clock() -> Clock:
+def clock() -> Clock:
     """Time since boot does not jump with the wall clock, but says something only within one boot."""
     now = time.time()
     return Clock(now, this_owner().boot, now if _BOOTTIME is None else time.clock_gettime(_BOOTTIME))
 
 
 @contextmanager
-def _explained(thread: str | None = None) -> Iterator[None]:
+def explained(thread: str | None = None) -> Iterator[None]:
     """Errors of the driver as errors of ours."""
     try:
         yield
@@ -164,7 +181,7 @@ def _explained(thread: str | None = None) -> Iterator[None]:
     except sqlite3.IntegrityError as error:
         raise InternalError(f"A record is stored already: {error}", thread=thread) from error
     except sqlite3.Error as error:
-        fix = "Raise `timeout`, or find who holds the write lock." if "locked" in str(error) else None
+        fix = "Raise `busy_timeout`, or find who holds the write lock." if "locked" in str(error) else None
         raise StoreError(f"SQLite: {error}", fix=fix, thread=thread) from error
 
 
@@ -172,11 +189,16 @@ def _explained(thread: str | None = None) -> Iterator[None]:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the tables to the newest version, inside the transaction that is open; nothing to do costs one look."""
-    found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'pregel_migrations'").fetchone()
+    """Bring the tables to the newest version, inside the transaction that is open."""
+    runner.run(tables(), lambda statement: connection.execute(*statement).fetchall())
+
+
+def tables() -> Flow[None]:
+    """The same as a flow of (text, arguments); nothing to do costs one look."""
+    found = yield "SELECT 1 FROM sqlite_master WHERE name = 'pregel_migrations'", ()
     if not found:
-        connection.execute("CREATE TABLE pregel_migrations (v INTEGER PRIMARY KEY, applied_at REAL NOT NULL)")
-    newest = connection.execute("SELECT coalesce(max(v), 0) FROM pregel_migrations").fetchone()[0]
+        yield "CREATE TABLE pregel_migrations (v INTEGER PRIMARY KEY, applied_at REAL NOT NULL)", ()
+    newest = (yield "SELECT coalesce(max(v), 0) FROM pregel_migrations", ())[0][0]
     if newest > len(SCHEMA):
         raise StoreError(
             f"The database has format {newest}, this version knows up to {len(SCHEMA)}.", fix="Upgrade pregel."
@@ -184,5 +206,5 @@ def migrate(connection: sqlite3.Connection) -> None:
     for version, script in enumerate(SCHEMA.values(), 1):
         if version > newest:
             for statement in script.split(";\n"):
-                connection.execute(statement)
-            connection.execute("INSERT INTO pregel_migrations (v, applied_at) VALUES (?, ?)", (version, time.time()))
+                yield statement, ()
+            yield "INSERT INTO pregel_migrations (v, applied_at) VALUES (?, ?)", (version, time.time())

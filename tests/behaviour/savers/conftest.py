@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import aiosqlite
 import pytest
 
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.memory import InMemorySaver
+from pregel.checkpoint.postgres import PostgresSaver
 from pregel.checkpoint.sqlite import SqliteSaver
+from pregel.checkpoint.sqlite.aio import AsyncSqliteSaver
+from tests.behaviour.awaited import Awaited, awaiting
+from tests.behaviour.savers.loops import entered
 
 
-@pytest.fixture(params=["memory", "sqlite", "sqlite-memory"])
+@pytest.fixture(
+    params=["memory", "sqlite", "sqlite-memory", "aiosqlite", "aiosqlite-memory", "postgres", "postgres-async"]
+)
 def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[JournalSaver]:
-    """The saver."""
+    """The saver. An async one is asked by its blocking verbs here, while its loop runs on another thread."""
+    path = ":memory:" if request.param.endswith("-memory") else str(tmp_path / "threads.db")
     if request.param == "memory":
         yield InMemorySaver()
-    else:
-        path = ":memory:" if request.param == "sqlite-memory" else tmp_path / "threads.db"
-        with SqliteSaver.from_conn_string(path, synchronous="NORMAL") as made:
+    elif request.param == "postgres":
+        with PostgresSaver.from_conn_string(request.getfixturevalue("dsn")) as made:
             yield made
+    elif request.param == "postgres-async":
+        with awaiting(request.getfixturevalue("dsn"), Awaited) as awaited:
+            yield awaited
+    elif request.param.startswith("aiosqlite"):
+        with entered(over_a_connection(path)) as found:
+            yield found
+    else:
+        with SqliteSaver.from_conn_string(path, synchronous="NORMAL") as one:
+            yield one
+
+
+@asynccontextmanager
+async def over_a_connection(path: str) -> AsyncIterator[JournalSaver]:
+    async with aiosqlite.connect(path) as connection:
+        yield AsyncSqliteSaver(connection)

@@ -1,0 +1,168 @@
+"""The verbs of a journal whose store awaits: what `journal_saver` does, awaited.
+
+1. A store defines `aread`, `awrite` and `aappend`; it belongs to the event loop that it was made on.
+2. A blocking verb works from every thread but the loop's own, where waiting would stop the loop: there it is an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from typing import Any, TypeVar
+
+from pregel.checkpoint import flows, foreign, housekeeping
+from pregel.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_id,
+)
+from pregel.checkpoint.journal_saver import JournalSaver, Listing, address, put_record, writes_record
+from pregel.checkpoint.keys import thread_digest
+from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
+from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
+from pregel.checkpoint.shapes import coordinates, tuple_of
+from pregel.config import RunnableConfig
+from pregel.errors import AsyncOnlyError
+from pregel.flow import Flow
+
+T = TypeVar("T")
+
+
+class AsyncJournalSaver(JournalSaver):
+    """A journal whose store awaits. A store defines `aread`, `awrite` and `aappend`."""
+
+    def __init__(self, *, serde: SerializerProtocol | UntypedSerializerProtocol | None = None) -> None:
+        super().__init__(serde=serde)
+        try:
+            self.loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise AsyncOnlyError(
+                f"{type(self).__name__} is made inside a running event loop.", fix="Make it in an async function."
+            ) from None
+
+    # -- what a store defines ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    async def aread(self, flow: Flow[T]) -> T:
+        """Run a flow of reading statements in one snapshot."""
+
+    @abstractmethod
+    async def awrite(self, flow: Flow[T]) -> T:
+        """Run a flow in one transaction that holds the write lock from its start; roll back when it raises."""
+
+    @abstractmethod
+    async def aappend(self, append: Append) -> Receipt:
+        """Store a run's records if the thread's row is still as the append expects."""
+
+    # -- from other threads ------------------------------------------------------------------------------------------
+
+    def read(self, flow: Flow[T]) -> T:
+        return self._from_outside(self.aread(flow))
+
+    def write(self, flow: Flow[T]) -> T:
+        return self._from_outside(self.awrite(flow))
+
+    def append(self, append: Append) -> Receipt:
+        return self._from_outside(self.aappend(append))
+
+    def _from_outside(self, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if running is self.loop or not self.loop.is_running():
+            work.close()
+            name = type(self).__name__
+            if running is self.loop:
+                raise AsyncOnlyError(
+                    f"{name} was called without await on the thread of its event loop, which would stop the loop.",
+                    fix="Await the async method (ainvoke, aget_state, aget_tuple, ...).",
+                )
+            raise AsyncOnlyError(
+                f"The event loop of {name} does not run any more.", fix="Use the saver inside the loop it was made on."
+            )
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    # -- for the engine ----------------------------------------------------------------------------------------------
+
+    async def aload(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
+        if names is not self._interned:
+            await self.aintern(names)
+            self._interned = names
+        return await self.aread(flows.load_flow(self._decoder(), thread, loads))
+
+    async def apage(self, thread: str | None, page: Page) -> Sequence[tuple[str, Saved]]:
+        return await self.aread(flows.page_flow(self._decoder(), thread, page))
+
+    async def aintern(self, texts: Iterable[str]) -> None:
+        if unknown := sorted(set(texts) - self.names.ids.keys()):
+            await self.awrite(flows.intern_flow(self.names, unknown))
+
+    async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
+        return await self.aread(flows.threads_flow(status, limit))
+
+    # -- first tier --------------------------------------------------------------------------------------------------
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        thread, ns = address(config)
+        saved = (await self.aload(thread, [Load(ns, get_checkpoint_id(config))])).saved[0]
+        return None if saved is None else tuple_of(thread, saved)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        listing = Listing(config, filter, before, limit)
+        while (page := listing.next()) is not None:
+            for found in listing.take(await self.apage(listing.thread, page)):
+                yield found
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        record = put_record(config, checkpoint, metadata, new_versions)
+        await self.aintern(foreign.names_in(checkpoint))
+        await self.awrite(foreign.put_flow(self.serde, self.names, record, time.time()))
+        return coordinates(record.thread, record.ns, checkpoint["id"])
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        record = writes_record(config, writes, task_id, task_path)
+        await self.aintern(record.names())
+        await self.awrite(foreign.put_writes_flow(self.serde, self.names, record, time.time()))
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await self.awrite(flows.delete_flow(thread_id, thread_digest(thread_id), time.time()))
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        runs = frozenset(run_ids)
+        threads = await self.aread(housekeeping.threads_of_runs_flow(runs)) if runs else []
+        left = [one for one in threads if not await self.awrite(housekeeping.delete_runs_flow(one, runs))]
+        housekeeping.check_left(left, "deleted")
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        await self.awrite(housekeeping.copy_flow(source_thread_id, target_thread_id, time.time()))
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        threads, now = housekeeping.checked_prune(thread_ids, strategy), time.time()
+        left = [one for one in threads if await self.awrite(housekeeping.prune_flow(one, strategy, now)) is False]
+        housekeeping.check_left(left, "pruned")
+
+    async def asweep(self, idle_for: float, *, strategy: str = "delete") -> Sequence[str]:
+        now = time.time()
+        before = now - idle_for
+        stale = housekeeping.checked_prune(await self.awrite(housekeeping.stale_flow(before, now)), strategy)
+        return [one for one in stale if await self.awrite(housekeeping.prune_flow(one, strategy, now, before))]

@@ -1,0 +1,98 @@
+"""A saver's verbs as flows over the wire, written once for both kinds of savers.
+
+1. An append is one statement, hence one transaction and one round trip. Sent again after an unclear answer, its guard
+   lets it land once, and its mark tells whether it had.
+2. A reading flow sees one snapshot: a transaction, or one statement. A thread's newest checkpoint comes with one
+   statement, its long values with a second one; what was pruned in between is missing, and then the flow is run again
+   in a transaction.
+3. A writing flow holds the thread's row from the moment it looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from pregel.checkpoint.flows import Clock, Many, Row, Sql, append_flow
+from pregel.checkpoint.keys import Names
+from pregel.checkpoint.postgres.wire import SNAPSHOT, TRANSACTION, UNCLEAR, Known, said, settled, transaction
+from pregel.checkpoint.postgres.words import locked
+from pregel.checkpoint.records import Append, Load, Opened, Receipt
+from pregel.errors import JournalDamaged
+from pregel.flow import Flow
+
+T = TypeVar("T")
+SERVERS_CLOCK = Clock(0.0, "", 0.0)  # the statements take the time from the server
+
+
+def appending(append: Append) -> Flow[Receipt]:
+    """Store a run's records; every unclear answer is settled."""
+    return settled(lambda: said(append_flow(append, SERVERS_CLOCK), alone=True))
+
+
+def reading(flow: Callable[[], Flow[T]]) -> Flow[T]:
+    """Run a flow in one snapshot; from its start again when the connection was cut."""
+    return settled(lambda: transaction(SNAPSHOT, said(flow())))
+
+
+def reading_once(flow: Flow[T]) -> Flow[T]:
+    """The same for a flow that cannot be run again."""
+    return transaction(SNAPSHOT, said(flow))
+
+
+def writing(flow: Flow[T]) -> Flow[T]:
+    """Run a flow in one transaction."""
+    return transaction(TRANSACTION, said(flow, locked))
+
+
+def asking(request: Sql | Many) -> Flow[list[Row]]:
+    """The rows of one statement."""
+    return settled(lambda: said(_asked(request), alone=True))
+
+
+def _asked(request: Sql | Many) -> Flow[list[Row]]:
+    rows: list[Row] = yield request
+    return rows
+
+
+def interning(names: Names, texts: Sequence[str]) -> Flow[None]:
+    """Learn the numbers of names, and number those that have none."""
+    names.learn((yield from asking(Sql("numbers", (texts,)))))
+    missing = [text for text in texts if text not in names.ids]
+    if missing:
+        yield from asking(Many("intern", [(text,) for text in missing]))
+        names.learn((yield from asking(Sql("numbers", (missing,)))))
+
+
+# -- loading -----------------------------------------------------------------------------------------------------------
+
+
+def loading(flow: Callable[[], Flow[Opened]], thread: str, loads: Sequence[Load]) -> Flow[Opened]:
+    """Run a load flow in as few round trips as it takes."""
+    if len(loads) == 1 and loads[0].checkpoint is None and loads[0].before is None:
+        try:
+            known = yield from _opening(thread, loads[0].ns)
+            return (yield from said(flow(), alone=True, known=known))
+        except (JournalDamaged, *UNCLEAR):
+            pass  # a snapshot tells whether it is damaged, or was pruned meanwhile
+    return (yield from reading(flow))
+
+
+def _opening(thread: str, ns: str) -> Flow[Known]:
+    """What one statement tells of a thread and the newest checkpoint of a namespace."""
+    rows = yield from asking(Sql("opening", (thread, ns)))
+    if not rows:
+        return {"thread": ((thread,), [])}
+    row = rows[0]
+    tno, number, checkpoint, base, writes = row[0], row[17], row[18:29], row[29], row[30]
+    known: dict[str, tuple[Row, list[Row]]] = {"thread": ((thread,), [row[:17]])}
+    if number is None or checkpoint[0] is None:
+        known["newest"] = (tno, ns), []
+        known["namespace"] = (tno, ns), [] if number is None else [(number,)]
+        return known
+    known["newest"] = (tno, ns), [checkpoint]
+    if base is not None:
+        known["manifest"] = (tno, number, checkpoint[3]), [(base,)]
+    if not writes:
+        known["writes"] = (tno, number, checkpoint[1], checkpoint[1]), []
+    return known

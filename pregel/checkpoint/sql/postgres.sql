@@ -1,0 +1,295 @@
+-- thread: a thread's row; whether its lease has lapsed is told by the server's clock
+SELECT tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expires,
+       run IS NOT NULL AND expires < extract(epoch FROM clock_timestamp()),
+       asked, inbox, graph, updated_at,
+       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno)
+FROM pregel_threads t WHERE thread = $1
+
+-- opening: a thread's row, a namespace's number, its newest checkpoint, the manifest of its base, and whether it has writes
+SELECT t.tno, t.thread, t.epoch, t.run, t.seq, t.gen, t.last_id, t.status, t.reason, t.owner, t.expires,
+       t.run IS NOT NULL AND t.expires < extract(epoch FROM clock_timestamp()),
+       t.asked, t.inbox, t.graph, t.updated_at,
+       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno),
+       n.ns, c.ns, c.id, c.parent, c.base, c.lineage, c.step, c.source, c.run_id, c.created_at, c.metadata, c.manifest,
+       (SELECT b.manifest FROM pregel_checkpoints b WHERE b.tno = t.tno AND b.ns = c.ns AND b.id = c.base),
+       EXISTS (SELECT FROM pregel_writes w WHERE w.tno = t.tno AND w.ns = c.ns AND w.checkpoint = c.id)
+FROM pregel_threads t
+LEFT JOIN pregel_namespaces n ON n.tno = t.tno AND n.text = $2
+LEFT JOIN LATERAL
+    (SELECT * FROM pregel_checkpoints c WHERE c.tno = t.tno AND c.ns = n.ns ORDER BY c.id DESC LIMIT 1) c ON true
+WHERE t.thread = $1
+
+-- threads: the rows of threads with this status (NULL: any), the last written first
+SELECT tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expires,
+       run IS NOT NULL AND expires < extract(epoch FROM clock_timestamp()),
+       asked, inbox, graph, updated_at,
+       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno)
+FROM pregel_threads t WHERE $1::text IS NULL OR status = $1::text
+ORDER BY updated_at DESC, tno DESC LIMIT $2::bigint
+
+-- standing: whether the last append of a thread has this seq and mark
+SELECT 1 FROM pregel_threads WHERE thread = $1 AND seq = $2 AND mark = $3
+
+-- namespace: the number of a namespace
+SELECT ns FROM pregel_namespaces WHERE tno = $1 AND text = $2
+
+-- newest: the newest checkpoint of a namespace
+SELECT ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest
+FROM pregel_checkpoints WHERE tno = $1
+  AND ns = (SELECT ns FROM pregel_namespaces WHERE tno = $1 AND text = $2) ORDER BY id DESC LIMIT 1
+
+-- newest_id: its id alone
+SELECT id FROM pregel_checkpoints WHERE tno = $1
+  AND ns = (SELECT ns FROM pregel_namespaces WHERE tno = $1 AND text = $2) ORDER BY id DESC LIMIT 1
+
+-- newest_before: the newest checkpoint of a namespace that is older than an id
+SELECT ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest
+FROM pregel_checkpoints WHERE tno = $1
+  AND ns = (SELECT ns FROM pregel_namespaces WHERE tno = $1 AND text = $2) AND id < $3 ORDER BY id DESC LIMIT 1
+
+-- checkpoint: one checkpoint
+SELECT ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest
+FROM pregel_checkpoints WHERE tno = $1
+  AND ns = (SELECT ns FROM pregel_namespaces WHERE tno = $1 AND text = $2) AND id = $3
+
+-- manifest: the manifest of a checkpoint
+SELECT manifest FROM pregel_checkpoints WHERE tno = $1 AND ns = $2 AND id = $3
+
+-- values: whole values; $3 channels, $4 the at of each
+SELECT v.channel, v.at, v.type, v.blob
+FROM unnest($3::integer[], $4::bigint[]) w (channel, at)
+JOIN pregel_channel_values v
+  ON v.tno = $1 AND v.ns = $2 AND v.channel = w.channel AND v.at = w.at AND v.kind = 'value'
+
+-- writes: the writes of a range of checkpoints
+SELECT ns, checkpoint, task, idx, channel, type, blob, path, name, child
+FROM pregel_writes WHERE tno = $1 AND ns = $2 AND checkpoint BETWEEN $3 AND $4
+
+-- page_namespace: checkpoints of one namespace older than an id, newest first
+SELECT t.thread, t.tno, n.text,
+       c.ns, c.id, c.parent, c.base, c.lineage, c.step, c.source, c.run_id, c.created_at, c.metadata, c.manifest
+FROM pregel_threads t
+JOIN pregel_namespaces n ON n.tno = t.tno AND n.text = $2
+JOIN pregel_checkpoints c ON c.tno = t.tno AND c.ns = n.ns AND c.id < $3
+WHERE t.thread = $1 ORDER BY c.id DESC LIMIT nullif($4::bigint, -1)
+
+-- page_thread: checkpoints of all namespaces of one thread older than an id, newest first
+SELECT t.thread, t.tno, n.text,
+       c.ns, c.id, c.parent, c.base, c.lineage, c.step, c.source, c.run_id, c.created_at, c.metadata, c.manifest
+FROM pregel_threads t
+JOIN pregel_namespaces n ON n.tno = t.tno
+JOIN pregel_checkpoints c ON c.tno = t.tno AND c.ns = n.ns AND c.id < $2
+WHERE t.thread = $1 ORDER BY c.id DESC LIMIT nullif($3::bigint, -1)
+
+-- page_all: checkpoints of all threads older than an id, newest first; $1 a namespace or NULL
+SELECT t.thread, t.tno, n.text,
+       c.ns, c.id, c.parent, c.base, c.lineage, c.step, c.source, c.run_id, c.created_at, c.metadata, c.manifest
+FROM pregel_checkpoints c
+JOIN pregel_threads t ON t.tno = c.tno
+JOIN pregel_namespaces n ON n.tno = c.tno AND n.ns = c.ns
+WHERE c.id < $2 AND ($1::text IS NULL OR n.text = $1::text)
+ORDER BY c.id DESC, c.tno, c.ns LIMIT nullif($3::bigint, -1)
+
+-- names: names that were interned after $1, and the one numbered $2
+SELECT id, text FROM pregel_names WHERE id > $1 OR id = $2
+
+-- name: the number of a name
+SELECT id, text FROM pregel_names WHERE text = $1
+
+-- numbers: the numbers of those of these names that have one
+SELECT id, text FROM pregel_names WHERE text = ANY ($1::text[])
+
+-- intern: give names a number unless they have one
+INSERT INTO pregel_names (text)
+SELECT u.text FROM unnest($1::text[]) u (text)
+WHERE NOT EXISTS (SELECT FROM pregel_names n WHERE n.text = u.text) ON CONFLICT DO NOTHING
+
+-- append: the guard of an append by the run that holds the thread; renews its lease
+UPDATE pregel_threads
+SET seq = seq + $1, mark = $2, last_id = coalesce($3::bytea, last_id),
+    expires = extract(epoch FROM clock_timestamp()) + ttl, updated_at = extract(epoch FROM clock_timestamp())
+WHERE tno = $6 AND epoch = $7 AND run = $8 AND seq = $9
+
+-- release: the guard of a run's last append; gives the thread back
+UPDATE pregel_threads
+SET seq = seq + $1, mark = $2, last_id = coalesce($3::bytea, last_id),
+    updated_at = extract(epoch FROM clock_timestamp()),
+    run = NULL, owner = NULL, status = $10::text, reason = $11::text, crashes = 0
+WHERE tno = $6 AND epoch = $7 AND run = $8 AND seq = $9
+
+-- claim: take a thread that is as it was loaded, if it is free, or its lease lapsed, or its owner dead ($14)
+UPDATE pregel_threads
+SET seq = seq + $1, mark = $2, last_id = coalesce($3::bytea, last_id),
+    updated_at = extract(epoch FROM clock_timestamp()),
+    epoch = greatest(epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
+    run = $10::bytea, owner = $11::text, ttl = $13::float8,
+    expires = extract(epoch FROM clock_timestamp()) + $13::float8, status = $15::text, reason = $16::text, asked = '',
+    graph = coalesce(nullif($17::text, ''), graph), crashes = CASE WHEN run IS NULL THEN crashes ELSE crashes + 1 END
+WHERE tno = $6 AND epoch = $7 AND gen = $8 AND seq = $9
+  AND (run IS NULL OR $14::boolean OR expires < extract(epoch FROM clock_timestamp()))
+
+-- create: claim a thread that does not exist, above the epoch of its tombstone
+INSERT INTO pregel_threads
+    (thread, epoch, run, seq, mark, last_id, owner, ttl, expires, status, reason, graph, updated_at)
+VALUES ($1::text,
+        greatest(1 + coalesce((SELECT epoch FROM pregel_tombstones WHERE digest = $2), 0),
+                 (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
+        $4::bytea, $5, $6, $7::bytea, $8::text, $10::float8, extract(epoch FROM clock_timestamp()) + $10::float8,
+        $12::text, $13::text, $14::text, extract(epoch FROM clock_timestamp()))
+ON CONFLICT DO NOTHING
+
+-- landed: the row after an append that hit it; `t` is what its head gave back
+SELECT tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, false, asked, inbox, graph, updated_at, 0
+FROM t
+
+-- looked_up: the `t` of rows that are added without a guard; $1 a thread's number
+SELECT tno, epoch FROM pregel_threads WHERE tno = $1
+
+-- make_thread: a thread row for a put without authority
+INSERT INTO pregel_threads (thread, epoch, updated_at)
+VALUES ($1::text,
+        greatest(1 + coalesce((SELECT epoch FROM pregel_tombstones WHERE digest = $2), 0),
+                 (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
+        extract(epoch FROM clock_timestamp()))
+ON CONFLICT DO NOTHING
+
+-- touch: count a put without authority
+UPDATE pregel_threads SET seq = seq + 1, last_id = greatest($1::bytea, last_id),
+    updated_at = extract(epoch FROM clock_timestamp()) WHERE tno = $3
+
+-- add_namespaces: number a namespace
+INSERT INTO pregel_namespaces (tno, ns, text)
+SELECT t.tno, u.* FROM t, unnest($1::integer[], $2::text[]) u
+
+-- add_checkpoints: a checkpoint; a second one with its id is an error
+INSERT INTO pregel_checkpoints
+    (tno, epoch, ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest)
+SELECT t.tno, t.epoch, u.ns, u.id, u.parent, u.base, u.lineage, u.step, u.source, u.run_id, u.created_at,
+       convert_from(u.metadata, 'UTF8'), u.manifest
+FROM t, unnest($1::integer[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[], $6::integer[], $7::text[],
+               $8::text[], $9::float8[], $10::bytea[], $11::bytea[])
+        u (ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest)
+
+-- add_values: a channel's value
+INSERT INTO pregel_channel_values (tno, ns, channel, at, kind, type, blob, prev, base, fold, n)
+SELECT t.tno, u.* FROM t, unnest($1::integer[], $2::integer[], $3::bigint[], $4::text[], $5::text[], $6::bytea[],
+                                 $7::bigint[], $8::bigint[], $9::integer[], $10::bigint[]) u
+
+-- add_writes: a task's write; control rows (idx < 0) replace, others stay as first written
+INSERT INTO pregel_writes (tno, ns, checkpoint, task, idx, channel, type, blob, path, name, child)
+SELECT t.tno, u.* FROM t, unnest($1::integer[], $2::bytea[], $3::bytea[], $4::integer[], $5::integer[], $6::text[],
+                                 $7::bytea[], $8::text[], $9::integer[], $10::bytea[]) u
+ON CONFLICT (tno, ns, checkpoint, task, idx)
+DO UPDATE SET type = excluded.type, blob = excluded.blob WHERE excluded.idx < 0
+
+-- delete_checkpoint: one checkpoint, before it is put again
+DELETE FROM pregel_checkpoints WHERE tno = $1 AND ns = $2 AND id = $3
+
+-- lock_thread: a thread's number and epoch; nobody changes it until the end of the transaction
+SELECT tno, epoch FROM pregel_threads WHERE thread = $1 FOR UPDATE
+
+-- tombstone: whether a thread was erased
+SELECT epoch FROM pregel_tombstones WHERE digest = $1
+
+-- add_tombstone: remember that a thread was erased, without its name
+INSERT INTO pregel_tombstones (digest, epoch, deleted_at) VALUES ($1, $2, extract(epoch FROM clock_timestamp()))
+ON CONFLICT (digest) DO UPDATE SET epoch = excluded.epoch, deleted_at = excluded.deleted_at
+
+-- delete_writes: the writes of a thread
+DELETE FROM pregel_writes WHERE tno = $1
+
+-- delete_values: the values of a thread
+DELETE FROM pregel_channel_values WHERE tno = $1
+
+-- delete_checkpoints: the checkpoints of a thread
+DELETE FROM pregel_checkpoints WHERE tno = $1
+
+-- delete_namespaces: the namespaces of a thread
+DELETE FROM pregel_namespaces WHERE tno = $1
+
+-- delete_thread: the row of a thread
+DELETE FROM pregel_threads WHERE tno = $1
+
+-- settings: those of the server under which an acknowledged step is durable
+SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit') ORDER BY name
+
+-- heads: the newest checkpoint of each namespace of a thread, after the namespace's text
+SELECT n.text, c.ns, c.id, c.parent, c.base, c.lineage, c.step, c.source, c.run_id, c.created_at, c.metadata, c.manifest
+FROM pregel_namespaces n
+JOIN LATERAL (SELECT * FROM pregel_checkpoints c WHERE c.tno = n.tno AND c.ns = n.ns ORDER BY c.id DESC LIMIT 1) c ON true
+WHERE n.tno = $1
+
+-- namespaces: number and text of a thread's namespaces
+SELECT ns, text FROM pregel_namespaces WHERE tno = $1
+
+-- value_keys: what identifies a namespace's values, and what each hangs on
+SELECT channel, at, kind, prev FROM pregel_channel_values WHERE tno = $1 AND ns = $2
+
+-- threads_of_run: the threads in which a run made checkpoints
+SELECT DISTINCT t.thread FROM pregel_checkpoints c JOIN pregel_threads t ON t.tno = c.tno WHERE c.run_id = $1
+
+-- stale: the threads last written before a time, oldest first
+SELECT thread FROM pregel_threads WHERE updated_at < $1 ORDER BY updated_at, tno
+
+-- set_parent_rows: hang checkpoints on others, or on none
+UPDATE pregel_checkpoints c SET parent = u.parent
+FROM unnest($1::bytea[], $2::bigint[], $3::integer[], $4::bytea[]) u (parent, tno, ns, id)
+WHERE c.tno = u.tno AND c.ns = u.ns AND c.id = u.id
+
+-- rewrite_checkpoint: store a manifest that leans on no other
+UPDATE pregel_checkpoints SET base = NULL, manifest = $1 WHERE tno = $2 AND ns = $3 AND id = $4
+
+-- bump_gen: tell runs that loaded a thread to load it again
+UPDATE pregel_threads SET gen = gen + 1 WHERE tno = $1
+
+-- prune_checkpoints: a namespace's checkpoints older than an id
+DELETE FROM pregel_checkpoints WHERE tno = $1 AND ns = $2 AND id < $3
+
+-- prune_writes: the writes under a namespace's checkpoints older than an id
+DELETE FROM pregel_writes WHERE tno = $1 AND ns = $2 AND checkpoint < $3
+
+-- delete_checkpoint_rows: checkpoints
+DELETE FROM pregel_checkpoints c USING unnest($1::bigint[], $2::integer[], $3::bytea[]) u (tno, ns, id)
+WHERE c.tno = u.tno AND c.ns = u.ns AND c.id = u.id
+
+-- delete_writes_of_rows: the writes under checkpoints
+DELETE FROM pregel_writes w USING unnest($1::bigint[], $2::integer[], $3::bytea[]) u (tno, ns, id)
+WHERE w.tno = u.tno AND w.ns = u.ns AND w.checkpoint = u.id
+
+-- delete_value_rows: rows of channels
+DELETE FROM pregel_channel_values v
+USING unnest($1::bigint[], $2::integer[], $3::integer[], $4::bigint[], $5::text[]) u (tno, ns, channel, at, kind)
+WHERE v.tno = u.tno AND v.ns = u.ns AND v.channel = u.channel AND v.at = u.at AND v.kind = u.kind
+
+-- drop_namespace: a namespace's number, once nothing is stored in it
+DELETE FROM pregel_namespaces WHERE tno = $1 AND ns = $2
+
+-- copy_thread: a thread's row under a new name, held by nobody, above the epoch of its tombstone
+INSERT INTO pregel_threads (thread, epoch, seq, last_id, status, reason, graph, meta, updated_at)
+SELECT $1::text,
+       greatest(1 + coalesce((SELECT epoch FROM pregel_tombstones WHERE digest = $2), 0),
+                (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
+       seq, last_id, CASE status WHEN 'running' THEN 'idle' ELSE status END,
+       CASE status WHEN 'running' THEN 'copied during a run' ELSE reason END, graph, meta,
+       extract(epoch FROM clock_timestamp())
+FROM pregel_threads WHERE tno = $4
+
+-- copy_namespaces: the namespaces of one thread ($2) for another ($1)
+INSERT INTO pregel_namespaces (tno, ns, text) SELECT $1::bigint, ns, text FROM pregel_namespaces WHERE tno = $2
+
+-- copy_checkpoints: the same for checkpoints
+INSERT INTO pregel_checkpoints
+    (tno, ns, id, parent, base, lineage, epoch, step, source, run_id, created_at, metadata, manifest)
+SELECT $1::bigint, ns, id, parent, base, lineage, epoch, step, source, run_id, created_at, metadata, manifest
+FROM pregel_checkpoints WHERE tno = $2
+
+-- copy_values: the same for channel values
+INSERT INTO pregel_channel_values (tno, ns, channel, at, kind, type, blob, prev, base, fold, n)
+SELECT $1::bigint, ns, channel, at, kind, type, blob, prev, base, fold, n FROM pregel_channel_values WHERE tno = $2
+
+-- copy_writes: the same for writes
+INSERT INTO pregel_writes (tno, ns, checkpoint, task, idx, channel, type, blob, path, name, child)
+SELECT $1::bigint, ns, checkpoint, task, idx, channel, type, blob, path, name, child FROM pregel_writes WHERE tno = $2
+
+-- sweep_tombstones: forget the threads that were erased before a time
+DELETE FROM pregel_tombstones WHERE deleted_at < $1

@@ -1,0 +1,181 @@
+"""AsyncSqliteSaver: the journal in SQLite for programs that await.
+
+1. A file is reached over connections of its own, one hop to a thread per verb: aiosqlite would take one per statement.
+2. A database in memory lives in the connection that was given; there a verb is awaited statement by statement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from pregel import flow as runner
+from pregel.checkpoint.async_journal import AsyncJournalSaver
+from pregel.checkpoint.flows import Atomic, Many, Row, Sql, append_flow
+from pregel.checkpoint.records import Append, Receipt
+from pregel.checkpoint.sqlite.database import Synchronous
+from pregel.checkpoint.sqlite.saver import STATEMENTS, Serde, SqliteSaver, clock, explained, placed, tables
+from pregel.errors import InvalidInputError
+from pregel.flow import Flow
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+T = TypeVar("T")
+
+
+class AsyncSqliteSaver(AsyncJournalSaver):
+    """Keeps threads in SQLite. Give an aiosqlite connection, or use `from_conn_string`, which needs none.
+
+    Blocking calls on a file work from every thread. For a database in memory see `AsyncJournalSaver`.
+    """
+
+    def __init__(self, conn: aiosqlite.Connection, *, serde: Serde | None = None) -> None:
+        if not hasattr(conn, "execute_fetchall"):
+            raise TypeError(
+                f"AsyncSqliteSaver takes an aiosqlite connection, got {type(conn).__name__}. "
+                "For a path use `async with AsyncSqliteSaver.from_conn_string(path) as saver:`."
+            )
+        super().__init__(serde=serde)
+        self.conn: aiosqlite.Connection | None = conn
+        self._file: SqliteSaver | None = None
+        self._ready = False
+        self._turn = asyncio.Lock()
+        self._under_way: set[asyncio.Future[Any]] = set()  # transactions whose callers may be gone
+
+    @classmethod
+    @asynccontextmanager
+    async def from_conn_string(
+        cls,
+        conn_string: str | os.PathLike[str],
+        *,
+        serde: Serde | None = None,
+        busy_timeout: float = 30.0,
+        synchronous: Synchronous = "FULL",
+    ) -> AsyncIterator[Self]:
+        """A saver on a file (or ``:memory:``), with `SqliteSaver`'s options, for an ``async with`` block."""
+        with SqliteSaver.from_conn_string(conn_string, busy_timeout=busy_timeout, synchronous=synchronous) as file:
+            saver = cls.__new__(cls)
+            AsyncJournalSaver.__init__(saver, serde=serde)
+            saver.conn, saver._file, saver._ready = None, file, True
+            yield saver
+
+    async def setup(self) -> None:
+        """Make or migrate the tables now instead of on first use."""
+        file = await self._opened()
+        if file is not None:
+            await asyncio.to_thread(file.setup)
+
+    # -- the store ---------------------------------------------------------------------------------------------------
+
+    async def aread(self, flow: Flow[T]) -> T:
+        file = await self._opened()
+        if file is not None:
+            return await asyncio.to_thread(file.read, flow)
+        return await self._whole(self._run(flow, "BEGIN"))
+
+    async def awrite(self, flow: Flow[T]) -> T:
+        file = await self._opened()
+        if file is not None:
+            return await asyncio.to_thread(file.write, flow)
+        return await self._whole(self._run(flow, "BEGIN IMMEDIATE"))
+
+    async def aappend(self, append: Append) -> Receipt:
+        file = await self._opened()
+        if file is not None:
+            return await asyncio.to_thread(file.append, append)
+        return await self._whole(runner.arun(append_flow(append, clock()), self._perform_append))
+
+    async def _perform_append(self, request: Atomic | Sql) -> list[Row]:
+        async with self._transaction("BEGIN IMMEDIATE") as conn:
+            if isinstance(request, Sql):
+                return await _perform(conn, request)  # type: ignore[no-any-return]
+            guard = STATEMENTS[request.head.name]
+            cursor = await conn.execute(guard.text, guard.ordered(request.head.args))
+            if cursor.rowcount != 1:
+                return []
+            rows: list[Row] = await _perform(conn, Sql("standing_row", (request.thread,)))
+            for many in request.rest:
+                await _perform(conn, Many(many.name, [(rows[0][0], *row) for row in many.rows]))
+            return rows
+
+    def read(self, flow: Flow[T]) -> T:
+        return self._file.read(flow) if self._file is not None else super().read(flow)
+
+    def write(self, flow: Flow[T]) -> T:
+        return self._file.write(flow) if self._file is not None else super().write(flow)
+
+    def append(self, append: Append) -> Receipt:
+        return self._file.append(append) if self._file is not None else super().append(append)
+
+    # -- the connection that was given -------------------------------------------------------------------------------
+
+    async def _opened(self) -> SqliteSaver | None:
+        """The saver on the file; None for a database in memory, whose tables are there then."""
+        if not self._ready:
+            await self._whole(self._open_once())
+        return self._file
+
+    async def _open_once(self) -> None:
+        async with self._turn:
+            if not self._ready:
+                await self._open()
+
+    async def _open(self) -> None:
+        conn = self.conn
+        assert conn is not None
+        if conn.in_transaction:
+            raise InvalidInputError(
+                "The connection is inside a transaction.", fix="Commit it, or give a new connection."
+            )
+        databases = await conn.execute_fetchall("PRAGMA database_list")
+        if path := next((row[2] for row in databases if row[1] == "main"), ""):
+            self._file = SqliteSaver.at(path)
+        else:
+            async with self._begun("BEGIN IMMEDIATE"):
+                await runner.arun(tables(), lambda statement: _rows(conn, statement))
+        self._ready = True
+
+    async def _whole(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await a transaction; when the caller is cancelled it comes to its end all the same."""
+        task = asyncio.ensure_future(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(task)
+
+    async def _run(self, flow: Flow[T], begin: str) -> T:
+        async with self._transaction(begin) as conn:
+            return await runner.arun(flow, lambda request: _perform(conn, request))
+
+    @asynccontextmanager
+    async def _transaction(self, begin: str) -> AsyncIterator[aiosqlite.Connection]:
+        async with self._turn, self._begun(begin) as conn:
+            yield conn
+
+    @asynccontextmanager
+    async def _begun(self, begin: str) -> AsyncIterator[aiosqlite.Connection]:
+        conn = self.conn
+        assert conn is not None
+        with explained():
+            await conn.execute(begin)
+            try:
+                yield conn
+            except BaseException:
+                await conn.rollback()
+                raise
+            await conn.commit()
+
+
+async def _perform(conn: aiosqlite.Connection, request: Sql | Many) -> Any:
+    statement = STATEMENTS[request.name]
+    if isinstance(request, Many):
+        await conn.executemany(statement.text, [statement.ordered(row) for row in request.rows])
+        return None
+    return await _rows(conn, placed(request))
+
+
+async def _rows(conn: aiosqlite.Connection, statement: tuple[str, Sequence[Any]]) -> list[Row]:
+    return [tuple(row) for row in await conn.execute_fetchall(*statement)]
