@@ -59,6 +59,8 @@ class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
     """Whether `finish` is defined."""
     consumes: ClassVar[bool] = False
     """Whether `consume` is defined."""
+    snapshots: ClassVar[bool] = False
+    """Whether ``snapshot()`` gives what is stored when `checkpoint` keeps nothing."""
     _foreign: ClassVar[bool] = False  # may hold attributes that our classes do not know
 
     def __init__(self, typ: Any, key: str = "") -> None:
@@ -69,6 +71,7 @@ class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
         super().__init_subclass__(**kwargs)
         cls.finishes = cls.finish is not BaseChannel.finish
         cls.consumes = cls.consume is not BaseChannel.consume
+        cls.snapshots = hasattr(cls, "snapshot")
         cls._foreign = cls.__module__.rpartition(".")[0] != __package__
         if _depth(cls, "update") < _depth(cls, "expires"):
             cls.expires = True  # an `update` newer than the promise does not inherit it

@@ -103,7 +103,7 @@ class Ledger:
                 kind, blob = self._encode(value)
                 rows.append(_write_row((ns, checkpoint, task, index, ids[channel], kind, blob, path, name, child)))
         except SerializationError as error:
-            raise _placed(error, channel, record.name) from None
+            raise self._placed(error, channel, record.name) from None
         append.writes += rows
 
     # -- checkpoints -------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Ledger:
                 else:
                     pieces[key] = pack((key, counter, at, blob, kind))
         except SerializationError as error:
-            raise _placed(error, channel) from None
+            raise self._placed(error, channel) from None
         return pieces
 
     # -- shared ------------------------------------------------------------------------------------------------------
@@ -187,18 +187,19 @@ class Ledger:
         return typed
 
 
+    @staticmethod
+    def _placed(error: SerializationError, channel: str, node: str | None = None) -> SerializationError:
+        """The error with the channel (and the node that wrote it) in it."""
+        if isinstance(error, CannotStore):
+            root = "the error" if channel == ERROR else f"state[{channel!r}]"
+            return error.inside(root, channel=channel, node=node)
+        return error
+
+
 def _seen(node: str, counters: Mapping[str, int], ids: Mapping[str, int]) -> int | dict[int, int]:
     if node == INTERRUPT and counters.keys() == {""}:
         return counters[""]
     return {ids[channel]: counter for channel, counter in counters.items()}
-
-
-def _placed(error: SerializationError, channel: str, node: str | None = None) -> SerializationError:
-    """The error with the channel (and the node that wrote it) in it."""
-    if isinstance(error, CannotStore):
-        root = "the error" if channel == ERROR else f"state[{channel!r}]"
-        return error.inside(root, channel=channel, node=node)
-    return error
 
 
 def metadata_blob(metadata: Mapping[str, Any]) -> bytes:

@@ -3,6 +3,7 @@
 1. It keeps the rows that a database would, values serialised, so nothing it holds is shared with a caller.
 2. One lock; a verb holds it from start to end, which is its snapshot and its transaction.
 3. Reads change nothing, not even for a thread that does not exist.
+4. A run's appends become rows when the thread is first read: a run costs what it says, whoever reads pays for reading.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from pregel import flow as runner
 from pregel.checkpoint.flows import Many, Row, Sql, owner_text
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.keys import id_text, thread_digest
+from pregel.checkpoint.late import LateLedger, Said
+from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Append, CheckpointRow, Owner, Receipt, ThreadRow, ValueRow, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.errors import InternalError, NotBuiltError
@@ -59,6 +62,7 @@ class Thread:
         self.next_ns = 0  # greater than the number of every namespace there ever was
         self.branches: dict[int, Branch] = {}
         self.values: dict[tuple[int, int, int, str], ValueRow] = {}
+        self.late: list[tuple[LateLedger, list[Said]]] = []  # what nobody has looked at yet
         self.writes: dict[tuple[int, bytes], dict[tuple[bytes, int], WriteRow]] = {}
 
     def columns(self) -> Row:
@@ -109,6 +113,59 @@ class Thread:
     def lapsed(self, now: float) -> bool:
         return self.run is not None and self.expires < now
 
+    def move_on(self, append: Append, now: float) -> None:
+        """Bring the row's own columns to what they are after an append."""
+        self.seq += append.k
+        self.mark = append.mark
+        self.last_id = append.last_id or self.last_id
+        self.updated_at = now
+        self.expires = now + self.ttl
+        if append.release is not None:
+            self.run = self.owner = None
+            self.status, self.reason = append.release.status, append.release.reason
+
+    def say(self, ledger: LateLedger, said: list[Said]) -> None:
+        """Keep what was said until somebody looks at it."""
+        if self.late and self.late[-1][0] is ledger:
+            self.late[-1][1].extend(said)
+        else:
+            self.late.append((ledger, said))
+
+    def catch_up(self) -> Thread:
+        """Add the rows of what nobody has looked at yet."""
+        late, self.late = self.late, []
+        for ledger, said in late:
+            self.add(ledger.translate(said))
+        return self
+
+    def add(self, append: Append) -> None:
+        """Add an append's rows."""
+        for row in append.checkpoints:
+            branch = self.branches.get(row.ns)
+            if branch is not None and row.id in branch.rows:
+                raise InternalError(f"Checkpoint {id_text(row.id)} is stored twice.", thread=self.thread)
+        for ns, text in append.namespaces:
+            self.namespaces[text], self.next_ns = ns, ns + 1
+        for row in append.checkpoints:
+            branch = self.branches.get(row.ns)
+            if branch is None:
+                branch = self.branches[row.ns] = Branch()
+            branch.add(row)
+        for value in append.values:
+            self.values[value[:4]] = value
+        for write in append.writes:
+            self.add_write(write)
+
+    def add_write(self, row: WriteRow) -> None:
+        """Control rows replace, all others stay as they were first written."""
+        rows = self.writes.get(row[:2])
+        if rows is None:
+            rows = self.writes[row[:2]] = {}
+        if row.idx < 0:
+            rows[row[2:4]] = row
+        else:
+            rows.setdefault(row[2:4], row)
+
 
 class InMemorySaver(JournalSaver):
     """Keeps threads in this process's memory. For tests, and for graphs whose state may die with the process."""
@@ -142,6 +199,9 @@ class InMemorySaver(JournalSaver):
     async def __aexit__(self, *exc: object) -> None:
         pass
 
+    def ledger(self) -> Ledger:
+        return LateLedger(self.serde, self.names, self.intern)
+
     # -- appends -----------------------------------------------------------------------------------------------------
 
     def append(self, append: Append) -> Receipt:
@@ -160,9 +220,13 @@ class InMemorySaver(JournalSaver):
                 or thread.tno != append.tno
             ):
                 return self._refused(thread, append)
-            self._check_new(thread, append)
-            self._add(thread, append, now)
-            return Receipt(True, thread.row())
+            if append.ledger is not None and append.said:
+                thread.say(append.ledger, append.said)
+            elif append.checkpoints or append.writes or append.values or append.namespaces:
+                thread.catch_up().add(append)
+            thread.move_on(append, now)
+            known = append.claim is None and append.release is None
+            return Receipt(True, None if known else thread.row())
 
     def _refused(self, thread: Thread | None, append: Append) -> Receipt:
         """Not landed, unless it is the thread's last append, sent again."""
@@ -198,44 +262,6 @@ class InMemorySaver(JournalSaver):
         thread = self._threads[name] = self._numbers[tno] = Thread(tno, name, max(buried + 1, int(now * 1000)))
         return thread
 
-    def _check_new(self, thread: Thread, append: Append) -> None:
-        for row in append.checkpoints:
-            branch = thread.branches.get(row.ns)
-            if branch is not None and row.id in branch.rows:
-                raise InternalError(f"Checkpoint {id_text(row.id)} is stored twice.", thread=thread.thread)
-
-    def _add(self, thread: Thread, append: Append, now: float) -> None:
-        for ns, text in append.namespaces:
-            thread.namespaces[text], thread.next_ns = ns, ns + 1
-        for row in append.checkpoints:
-            branch = thread.branches.get(row.ns)
-            if branch is None:
-                branch = thread.branches[row.ns] = Branch()
-            branch.add(row)
-        for value in append.values:
-            thread.values[value[:4]] = value
-        for write in append.writes:
-            self._add_write(thread, write)
-        thread.seq += append.k
-        thread.mark = append.mark
-        thread.last_id = append.last_id or thread.last_id
-        thread.updated_at = now
-        thread.expires = now + thread.ttl
-        if append.release is not None:
-            thread.run = thread.owner = None
-            thread.status, thread.reason = append.release.status, append.release.reason
-
-    @staticmethod
-    def _add_write(thread: Thread, row: WriteRow) -> None:
-        """Control rows replace, all others stay as they were first written."""
-        rows = thread.writes.get(row[:2])
-        if rows is None:
-            rows = thread.writes[row[:2]] = {}
-        if row.idx < 0:
-            rows[row[2:4]] = row
-        else:
-            rows.setdefault(row[2:4], row)
-
     # -- flows -------------------------------------------------------------------------------------------------------
 
     def read(self, flow: Flow[T]) -> T:
@@ -256,7 +282,7 @@ class InMemorySaver(JournalSaver):
 
     def _do_thread(self, name: str) -> list[Row]:
         thread = self._threads.get(name)
-        return [] if thread is None else [thread.columns()]
+        return [] if thread is None else [thread.catch_up().columns()]
 
     def _do_threads(self, status: str | None, limit: int | None) -> list[Row]:
         found = [thread for thread in self._threads.values() if status is None or thread.status == status]
@@ -320,7 +346,7 @@ class InMemorySaver(JournalSaver):
     def _page(self, threads: Iterable[Thread], ns: str | None, before: bytes, size: int) -> list[Row]:
         found: list[Row] = []
         for one in threads:
-            for text, number in one.namespaces.items():
+            for text, number in one.catch_up().namespaces.items():
                 if ns is None or ns == text:
                     branch = self._branch(one.tno, number)
                     end = bisect_left(branch.ids, before)
@@ -340,7 +366,7 @@ class InMemorySaver(JournalSaver):
 
     def _do_lock_thread(self, name: str) -> list[Row]:
         thread = self._threads.get(name)
-        return [] if thread is None else [(thread.tno, thread.epoch)]
+        return [] if thread is None else [(thread.catch_up().tno, thread.epoch)]
 
     def _do_add_tombstone(self, digest: bytes, epoch: int, now: float) -> None:
         self._tombstones[digest] = epoch, now
@@ -389,7 +415,7 @@ class InMemorySaver(JournalSaver):
         self._numbers[tno].values[value[:4]] = value
 
     def _do_add_writes(self, tno: int, *row: Any) -> None:
-        self._add_write(self._numbers[tno], WriteRow(*row))
+        self._numbers[tno].add_write(WriteRow(*row))
 
     # Housekeeping.
 
@@ -407,7 +433,7 @@ class InMemorySaver(JournalSaver):
         return [
             (thread.thread,)
             for thread in self._threads.values()
-            if any(row.run_id == run_id for branch in thread.branches.values() for row in branch.rows.values())
+            if any(row.run_id == run_id for branch in thread.catch_up().branches.values() for row in branch.rows.values())
         ]
 
     def _do_stale(self, before: float) -> list[Row]:

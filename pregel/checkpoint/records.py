@@ -11,7 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from pregel.checkpoint.late import LateLedger, Said
 
 ERROR, INTERRUPT, RESUME, NO_WRITES = "__error__", "__interrupt__", "__resume__", "__no_writes__"
 ATTEMPT, ERROR_SOURCE, MEMO, REJECTED = "__attempt__", "__error_source_node__", "__memo__", "__rejected__"
@@ -228,13 +231,14 @@ class Release:
     reason: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Append:
     """Records of one run, to land in one transaction. `k` is how much it raises seq: at least 1.
 
     With a `claim` the guard is (claim.epoch, seq, claim.gen); `epoch` is not looked at, the receipt tells the new one.
     With tno 0 the thread is created, if it still does not exist; it must carry a claim. `mark` is random, new for each
     append: by it an append that is sent again is known to have landed, and a forked twin's is not mistaken for it.
+    `said` is what `ledger` has yet to make rows of (see `checkpoint.late`).
     """
 
     thread: str
@@ -244,21 +248,52 @@ class Append:
     seq: int
     k: int
     mark: bytes
-    last_id: bytes | None = None
-    claim: Claim | None = None
-    release: Release | None = None
-    namespaces: list[tuple[int, str]] = field(default_factory=list)
-    checkpoints: list[CheckpointRow] = field(default_factory=list)
-    values: list[ValueRow] = field(default_factory=list)
-    writes: list[WriteRow] = field(default_factory=list)
+    last_id: bytes | None
+    claim: Claim | None
+    release: Release | None
+    namespaces: list[tuple[int, str]]
+    checkpoints: list[CheckpointRow]
+    values: list[ValueRow]
+    writes: list[WriteRow]
+    said: list[Said]
+    ledger: LateLedger | None
+
+    def __init__(
+        self,
+        thread: str,
+        tno: int,
+        epoch: int,
+        run: bytes,
+        seq: int,
+        k: int,
+        mark: bytes,
+        last_id: bytes | None = None,
+        claim: Claim | None = None,
+        release: Release | None = None,
+        namespaces: list[tuple[int, str]] | None = None,
+        checkpoints: list[CheckpointRow] | None = None,
+        values: list[ValueRow] | None = None,
+        writes: list[WriteRow] | None = None,
+        said: list[Said] | None = None,
+        ledger: LateLedger | None = None,
+    ) -> None:
+        self.thread, self.tno, self.epoch, self.run, self.seq, self.k, self.mark = thread, tno, epoch, run, seq, k, mark
+        self.last_id, self.claim, self.release = last_id, claim, release
+        self.namespaces = [] if namespaces is None else namespaces
+        self.checkpoints = [] if checkpoints is None else checkpoints
+        self.values = [] if values is None else values
+        self.writes = [] if writes is None else writes
+        self.said = [] if said is None else said
+        self.ledger = ledger
 
 
 @dataclass(slots=True)
 class Receipt:
     """What became of an append: `landed`, and the thread's row after it (or as it is, when it was refused).
 
-    The row has no namespaces and no `last_id`; tno 0 says that the thread is gone.
+    The row has no namespaces and no `last_id`; tno 0 says that the thread is gone. A store may leave the row out after
+    an append without a claim: it is as the append said.
     """
 
     landed: bool
-    thread: ThreadRow
+    thread: ThreadRow | None = None

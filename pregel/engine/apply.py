@@ -159,12 +159,11 @@ def _count(state: State, changed: Mapping[str, bool]) -> None:
 
 def values_of(state: State, names: Iterable[str]) -> dict[str, tuple[int, Any]]:
     """(counter, stored value) of channels; the value is MISSING for an empty one."""
-    return {name: (state.counters.get(name, 0), stored(state.channels[name])) for name in names}
-
-
-def stored(channel: Any) -> Any:
-    """What is kept of a channel: its checkpoint, or the snapshot of one that keeps none itself."""
-    value = channel.checkpoint()
-    if value is MISSING and hasattr(channel, "snapshot"):
-        return channel.snapshot()
-    return value
+    counters, channels = state.counters, state.channels
+    values: dict[str, tuple[int, Any]] = {}
+    for name in names:
+        value = (channel := channels[name]).checkpoint()
+        if value is MISSING and channel.snapshots:
+            value = channel.snapshot()  # type: ignore[attr-defined]  # the class says that it is there
+        values[name] = counters.get(name, 0), value
+    return values

@@ -66,7 +66,9 @@ def uuid_text(digest: bytes) -> str:
 
 def task_id(checkpoint_id: str, ns: str, step: int, name: str, kind: str, *parts: str) -> str:
     """The id of a task: what runs, where, and from which checkpoint."""
-    return uuid_text(hash16((checkpoint_id, f"{ns}|{name}" if ns else name, str(step), name, kind, *parts)))
+    place = f"{ns}|{name}" if ns else name
+    text = f"{checkpoint_id}\0{place}\0{step}\0{name}\0{kind}\0" + "\0".join(parts)
+    return uuid_text(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
 
 
 def interrupt_id(task: str, scope: str, index: int) -> str:

@@ -100,16 +100,8 @@ class Journal:
             writes, saves = self._hold(step)
             if self.claimed and step.release is None:
                 return None
-        append = Append(
-            thread=self.thread,
-            tno=self.row.tno,
-            epoch=self.epoch,
-            run=self.token,
-            seq=self.seq,
-            k=0,
-            mark=lease.new_mark(),
-            release=step.release,
-        )
+        append = Append(self.thread, self.row.tno, self.epoch, self.token, self.seq, 0, lease.new_mark())
+        append.release = step.release
         for record in writes:
             if record.checkpoint in self.lost:
                 continue
@@ -168,7 +160,8 @@ class Journal:
     def settle(self, append: Append, receipt: Receipt) -> None:
         """Take in the answer to an append."""
         if receipt.landed:
-            self.row, self.epoch = receipt.thread, receipt.thread.epoch
+            if receipt.thread is not None:
+                self.row, self.epoch = receipt.thread, receipt.thread.epoch
             self.claimed = append.release is None
             if append.release is not None:
                 self.abandon()
@@ -176,6 +169,7 @@ class Journal:
         self.abandon()
         if append.claim is not None:
             raise ClaimMissed
+        assert receipt.thread is not None  # a refusal says how the row is
         if receipt.thread.tno == 0:
             raise ThreadDeleted(thread=self.thread)
         raise AuthorityLost(

@@ -59,11 +59,12 @@ class Landed:
                 self.writes.add(write[:4])
 
     def _authority(self, append: Append, receipt: Receipt) -> None:
-        if append.k < 1 or append.seq != self.seq or receipt.thread.seq != append.seq + append.k:
-            self._break(f"seq went from {self.seq} to {receipt.thread.seq} by an append of {append.seq} + {append.k}")
+        seq = append.seq + append.k if receipt.thread is None else receipt.thread.seq
+        if append.k < 1 or append.seq != self.seq or seq != append.seq + append.k:
+            self._break(f"seq went from {self.seq} to {seq} by an append of {append.seq} + {append.k}")
         if append.claim is None and append.run != self.run:
             self._break("a run that does not hold the thread appended to it")
-        self.seq = receipt.thread.seq
+        self.seq = seq
         self.run = append.run if append.release is None else None
 
     def _checkpoint(self, row: CheckpointRow) -> None:

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
 from random import Random
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pregel.checkpoint.journal_saver import JournalSaver
+from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Append, Receipt
 from pregel.engine.body import run_body
 from pregel.engine.effects import Cancel, Chunk, Event, Flow, Gone, Result, Step
@@ -331,6 +332,10 @@ class ScriptedJournal(BlockingJournal):
     """The blocking journal, with its background in the hands of a scripted driver."""
 
     driver: ScriptedDriver
+
+    def __init__(self, saver: JournalSaver, *args: Any, **kwargs: Any) -> None:
+        super().__init__(saver, *args, **kwargs)
+        self.ledger = Ledger(saver.serde, saver.names)  # which makes its rows at once: the nets look at them
 
     def launch(self, append: Append) -> Future[None]:
         flight = _Flight(lambda: self.send(append))

@@ -54,7 +54,10 @@ class Run:
         """Append, and go on from the receipt when it landed."""
         receipt = self.saver.append(append)
         if receipt.landed:
-            self.seq, self.epoch, self.tno = receipt.thread.seq, receipt.thread.epoch, receipt.thread.tno
+            self.seq = append.seq + append.k
+        if receipt.landed and receipt.thread is not None:
+            assert receipt.thread.seq == self.seq
+            self.epoch, self.tno = receipt.thread.epoch, receipt.thread.tno
         return receipt
 
     def claim(self, **options: Any) -> Receipt:

@@ -10,6 +10,7 @@ import pytest
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.keys import id_bytes
 from pregel.checkpoint.lease import this_owner
+from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Load, Release
 from pregel.errors import InternalError
 from tests.behaviour.journals import Run, everything, newest
@@ -206,6 +207,8 @@ def test_normal_writes_are_inserted_once_and_control_writes_replaced(saver: Jour
 
 def test_a_checkpoint_stored_twice_is_a_bug_and_stores_nothing(saver: JournalSaver) -> None:
     run = Run(saver)
+    run.ledger = Ledger(saver.serde, saver.names)  # which makes the rows here
+    run.ledger.open(run.opened)
     run.save({"a": 1})
     append = run.blank()
     run.add_writes(append, [("a", 5)])

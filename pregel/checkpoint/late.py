@@ -1,0 +1,158 @@
+"""A ledger for a store in memory: what a run says is kept as it was said, and becomes rows when somebody reads.
+
+1. A value that nobody can change is kept as it is; any other is encoded at once, so what cannot be stored is refused
+   here, before its append, and what changes it later changes no record.
+2. The rows are those that a `Ledger` makes: they are made in the order of the appends, under the store's lock, by a
+   translator of their own, so that a reader on another thread meets nothing that the run is using.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from typing import Any
+
+from pregel.channels import MISSING
+from pregel.checkpoint.keys import Names
+from pregel.checkpoint.ledger import Ledger, metadata_blob
+from pregel.checkpoint.records import CONTROL, ERROR, Append, Opened, Save, TaskWrites
+from pregel.checkpoint.serde.base import SerializerProtocol
+from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pregel.errors import SerializationError, told
+
+ATOMS = frozenset((type(None), bool, int, float, str, bytes))
+"""What is immutable, and what our serialiser never refuses."""
+
+Said = tuple[Any, ...]
+"""The fields of a TaskWrites, or those of a Save with its seq and when it was made: plain tuples of values that refer to
+nothing, which the garbage collector soon leaves alone."""
+
+WRITES = len(fields(TaskWrites))
+
+
+class Encoded(tuple[str, bytes]):
+    """A value that is encoded already."""
+
+    __slots__ = ()
+
+
+class LateLedger(Ledger):
+    """Keeps a run's records in its appends; `translate` makes rows of them."""
+
+    __slots__ = ("_atoms", "_checked", "_intern", "_translator")
+
+    def __init__(self, serde: SerializerProtocol, names: Names, intern: Callable[[set[str]], None]) -> None:
+        super().__init__(serde, names)
+        self._intern = intern
+        self._translator = Translator(serde, names)
+        self._atoms = ATOMS if type(serde) is JsonPlusSerializer else frozenset[type]()
+        self._checked: Any = None  # metadata that is known to be plain data
+
+    def open(self, opened: Opened) -> None:
+        self._translator.open(opened)
+
+    def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save] = ()) -> set[str]:
+        return set()  # names are interned when the rows are made
+
+    def add_writes(self, record: TaskWrites, append: Append) -> None:
+        self._begin(append)
+        atoms, writes = self._atoms, record.writes
+        for _, value in writes:
+            if value.__class__ not in atoms:
+                writes = self._safe_writes(record)
+                break
+        append.said.append(
+            (
+                record.ns,
+                record.checkpoint,
+                record.task,
+                record.name,
+                record.path,
+                tuple(writes),
+                record.first,
+                record.child,
+            )
+        )
+
+    def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
+        self._begin(append)
+        if save.metadata is not self._checked:
+            metadata_blob(save.metadata)
+            self._checked = save.metadata
+        atoms, changed = self._atoms, save.changed
+        for _, value in changed.values():
+            if value.__class__ not in atoms and value is not MISSING:
+                changed = self._safe_values(save)
+                break
+        append.said.append(
+            (
+                save.ns,
+                save.id,
+                save.parent,
+                save.step,
+                save.source,
+                save.metadata,
+                save.lineage,
+                changed,
+                save.seen,
+                None if save.updated is None else tuple(save.updated),
+                tuple(save.applied),
+                at,
+                time.time() if now is None else now,
+            )
+        )
+        self._encoded.clear()  # the next step's reducers may grow a value in place
+
+    def translate(self, said: Iterable[Said]) -> Append:
+        """The rows of what was said, in an append that is sent nowhere. To be called in the order of the appends."""
+        rows = Append("", 0, 0, b"", 0, 0, b"")
+        for fields_of in said:
+            if len(fields_of) == WRITES:
+                record = TaskWrites(*fields_of)
+                self._intern(self._translator.missing(writes=(record,)))
+                self._translator.add_writes(record, rows)
+            else:
+                save = Save(*fields_of[:-2])
+                self._intern(self._translator.missing(saves=(save,)))
+                self._translator.add_save(save, rows, *fields_of[-2:])
+        return rows
+
+    def _begin(self, append: Append) -> None:
+        if append is not self._append:
+            self._append = append
+            self._encoded.clear()
+            append.ledger = self
+
+    def _safe_writes(self, record: TaskWrites) -> list[tuple[str, Any]]:
+        atoms, safe = self._atoms, []
+        channel = ""
+        try:
+            for channel, value in record.writes:
+                if channel in CONTROL and isinstance(value, BaseException) and channel == ERROR:
+                    value = told(value)
+                safe.append((channel, value if value.__class__ in atoms else Encoded(self._encode(value))))
+        except SerializationError as error:
+            raise self._placed(error, channel, record.name) from None
+        return safe
+
+    def _safe_values(self, save: Save) -> dict[str, tuple[int, Any]]:
+        atoms = self._atoms
+        safe: dict[str, tuple[int, Any]] = {}
+        channel = ""
+        try:
+            for channel, (counter, value) in save.changed.items():
+                kept = value if value.__class__ in atoms or value is MISSING else Encoded(self._encode(value))
+                safe[channel] = counter, kept
+        except SerializationError as error:
+            raise self._placed(error, channel) from None
+        return safe
+
+
+class Translator(Ledger):
+    """A ledger that is given some values encoded already."""
+
+    __slots__ = ()
+
+    def _encode(self, value: Any) -> tuple[str, bytes]:
+        return value if value.__class__ is Encoded else super()._encode(value)
