@@ -126,6 +126,12 @@ class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
         InvalidUpdateError when the writes do not fit.
         """
 
+    def after(self, values: Sequence[Update]) -> Value | Missing:
+        """What `get` would return after these writes, without making them; MISSING for nothing."""
+        changed = self.copy()
+        changed.update(values)
+        return changed.get() if changed.is_available() else MISSING
+
     def consume(self) -> bool:
         """Whether the channel changed because a task that it had triggered is done."""
         return False

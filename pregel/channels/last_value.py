@@ -31,6 +31,11 @@ class LastValue(Generic[Value], BaseChannel[Value, Value, Value]):
         self.value = copy_container(value)  # the node that wrote it may go on changing its own
         return True
 
+    def after(self, values: Sequence[Value]) -> Value | Missing:
+        if type(self) is LastValue and len(values) == 1 and not isinstance(values[0], CARRIERS):
+            return values[0]
+        return super().after(values)
+
     def get(self) -> Value:
         if self.value is MISSING:
             raise self._empty()

@@ -25,7 +25,7 @@ ATOMS = frozenset((type(None), bool, int, float, str, bytes))
 """What is immutable, and what our serialiser never refuses."""
 
 Said = tuple[Any, ...]
-"""The fields of a TaskWrites, or those of a Save with its seq and when it was made: plain tuples of values that refer to
+"""The fields of a TaskWrites, or those of a Save with its seq and when it was made: plain tuples of what refers to
 nothing, which the garbage collector soon leaves alone."""
 
 WRITES = len(fields(TaskWrites))

@@ -186,7 +186,6 @@ class Ledger:
         self._encoded[id(value)] = value, typed  # the value is kept, so that its id stays its own
         return typed
 
-
     @staticmethod
     def _placed(error: SerializationError, channel: str, node: str | None = None) -> SerializationError:
         """The error with the channel (and the node that wrote it) in it."""

@@ -433,7 +433,9 @@ class InMemorySaver(JournalSaver):
         return [
             (thread.thread,)
             for thread in self._threads.values()
-            if any(row.run_id == run_id for branch in thread.catch_up().branches.values() for row in branch.rows.values())
+            if any(
+                row.run_id == run_id for branch in thread.catch_up().branches.values() for row in branch.rows.values()
+            )
         ]
 
     def _do_stale(self, before: float) -> list[Row]:

@@ -62,7 +62,7 @@ class Barrier:
             try:
                 value = task.read()
                 for writer in task.node.writers:
-                    writer.write(value, writes)
+                    writer.write(value, writes)  # type: ignore[union-attr]  # a pure node asks nothing
             except Exception as error:
                 self._failed(Failed(task, error), step)
             else:

@@ -1,7 +1,6 @@
 """The body of a task: read the input, call the node, turn its output into writes, end in exactly one event.
 
-1. `run_body` calls the node, `arun_body` awaits it; routing, which may call user code too, is a flow that yields
-   ``(runnable, argument)`` to either.
+1. `run_body` calls the node, `arun_body` awaits it; the paths of branches, which are user code too, likewise.
 2. Asked beats everything: a node that asked is paused, whatever it returned or raised after that.
 3. A user's exception is passed on as it is, with a note that says where it happened and without our frames.
 4. KeyboardInterrupt, SystemExit and a real cancellation are not a node's failure: they pass through.
@@ -10,7 +9,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
@@ -21,23 +19,12 @@ from pregel.engine.task import Task
 from pregel.errors import GraphInterrupt, NodeCancelledError, ParentCommand
 from pregel.runnable import Runnable
 
-Ask = tuple[Runnable, Any]
-
-
-def routes(task: Task, output: Any) -> Generator[Ask, Any, None]:
-    """Write a node's output where some of its writers call user code, by yielding what they call."""
-    for writer in task.node.writers:
-        if writer.asks:
-            task.writes.extend((yield from writer.route(output, task)))
-        else:
-            writer.write(output, task.writes)
-
 
 def write_plainly(task: Task, output: Any) -> None:
     """Write a node's output where no writer calls user code."""
     node, writes = task.node, task.writes
     for writer in node.changing:
-        writer.write(output, writes)
+        writer.write(output, writes)  # type: ignore[union-attr]  # the node asks nothing
     if node.constant:
         writes += node.constant
 
@@ -67,7 +54,7 @@ def run_body(task: Task) -> TaskEvent:
             while isinstance(output, Runnable):
                 output = output.call(value, task)
         if node.asks:
-            _call_all(routes(task, output), task)
+            _write_asking(task, output)
         else:
             write_plainly(task, output)
         return ended(task, None) if task.asked else Done(task, task.writes)
@@ -81,28 +68,18 @@ def run_body(task: Task) -> TaskEvent:
         task.closed = True
 
 
-def _call_all(flow: Generator[Ask, Any, None], task: Task) -> None:
-    """Answer a flow's requests by calling; StopIteration of user code is told apart from the flow's own end."""
-    try:
-        runnable, value = next(flow)
-        while True:
-            try:
-                answer = runnable.call(value, task)
-            except StopIteration as error:
-                raise Stopped(error) from None
-            runnable, value = flow.send(answer)
-    except StopIteration:
-        return
-
-
-class Stopped(Exception):
-    """Carries a StopIteration of user code past the end of a flow."""
+def _write_asking(task: Task, output: Any) -> None:
+    """Write a node's output where some writers call user code."""
+    writes = task.writes
+    for writer in task.node.writers:
+        if writer.asks:
+            writes += writer.writes(writer.path.call(writer.read(output, task), task))
+        else:
+            writer.write(output, writes)
 
 
 def ended(task: Task, error: BaseException | None) -> TaskEvent:
     """The event of an attempt that asked or raised; asked beats failed."""
-    if isinstance(error, Stopped):
-        error = error.args[0]
     asked = task.asked or asked_in(error)
     if asked:
         return Paused(task, tuple(asked))

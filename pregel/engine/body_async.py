@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
 from typing import Any
 
 from pregel.config import current_task
-from pregel.engine.body import Ask, Stopped, ended, ended_beyond, opened, routes, write_plainly
+from pregel.engine.body import ended, ended_beyond, opened, write_plainly
 from pregel.engine.effects import Done, Entered, TaskEvent
 from pregel.engine.task import Task
 from pregel.errors import GraphInterrupt, ParentCommand
@@ -30,7 +29,7 @@ async def arun_body(task: Task) -> TaskEvent:
             while isinstance(output, Runnable):
                 output = await acall_anywhere(output, value, task)
         if node.asks:
-            await _await_all(routes(task, output), task)
+            await _write_asking(task, output)
         else:
             write_plainly(task, output)
         return ended(task, None) if task.asked else Done(task, task.writes)
@@ -51,15 +50,11 @@ def _cancelled(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and own is not None and own.cancelling() > 0
 
 
-async def _await_all(flow: Generator[Ask, Any, None], task: Task) -> None:
-    """Answer a flow's requests by awaiting."""
-    try:
-        runnable, value = next(flow)
-        while True:
-            try:
-                answer = await acall_anywhere(runnable, value, task)
-            except StopIteration as error:
-                raise Stopped(error) from None
-            runnable, value = flow.send(answer)
-    except StopIteration:
-        return
+async def _write_asking(task: Task, output: Any) -> None:
+    """Write a node's output where some writers call user code."""
+    writes = task.writes
+    for writer in task.node.writers:
+        if writer.asks:
+            writes += writer.writes(await acall_anywhere(writer.path, writer.read(output, task), task))
+        else:
+            writer.write(output, writes)

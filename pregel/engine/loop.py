@@ -61,7 +61,9 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             step.start.append(tasks[0])
             events = yield step
             step = Step()
-        if events is not None and len(events) == 1 and events[0].__class__ is Done and events[0].task is tasks[0]:  # the usual step
+        if (
+            events is not None and len(events) == 1 and events[0].__class__ is Done and events[0].task is tasks[0]
+        ):  # the usual step
             finished, barrier = tasks, None
             row = take_in(frame, tasks[0], events[0].writes, step)
             if row is not None:

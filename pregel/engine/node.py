@@ -1,22 +1,21 @@
 """What a compiled node is: what it reads, what wakes it, what it calls, and what its output becomes.
 
 1. Reading and waking are separate: `channels` are read, `triggers` wake.
-2. Writers turn the output into channel writes. A writer that calls user code (a branch) sets `asks` and is a flow that
-   yields ``(runnable, argument)``; every other writer is a plain function of the output.
+2. Writers turn the output into channel writes. A writer that asks (a branch) has a path, which is user code: whoever
+   runs the node calls or awaits it between `read` and `writes`. Every other writer is a plain function of the output.
 3. `pure` says that running the node calls no user code at all, so the core may run it by itself (START, mostly).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
 
 from pregel.errors import DefinitionError
 from pregel.runnable import Runnable, RunnableSequence, coerce_to_runnable
 from pregel.types import CachePolicy, RetryPolicy, TimeoutPolicy
 
 Writes = list[tuple[str, Any]]
-Ask = tuple[Runnable, Any]
 
 
 class Passthrough:
@@ -41,20 +40,33 @@ class ChannelWriteEntry(NamedTuple):
 class Writer(Protocol):
     """Turns a node's output into channel writes."""
 
-    asks: bool
+    @property
+    def asks(self) -> Literal[False]: ...
 
     def write(self, output: Any, out: Writes) -> None:
-        """Append the writes for this output; for writers that do not ask."""
+        """Append the writes for this output."""
 
-    def route(self, output: Any, running: Any) -> Generator[Ask, Any, Writes]:
-        """The writes for this output, calling user code by yielding; for writers that ask."""
-        ...
+
+class AskingWriter(Protocol):
+    """Turns a node's output into channel writes by asking a path of the user."""
+
+    @property
+    def asks(self) -> Literal[True]: ...
+
+    @property
+    def path(self) -> Runnable: ...
+
+    def read(self, output: Any, running: Any) -> Any:
+        """The path's input."""
+
+    def writes(self, answer: Any) -> Writes:
+        """The writes for the path's answer."""
 
 
 class ChannelWrite:
     """Fixed writes to named channels."""
 
-    asks = False
+    asks: Literal[False] = False
 
     def __init__(self, entries: Iterable[ChannelWriteEntry]) -> None:
         self.entries = tuple(entries)
@@ -71,10 +83,6 @@ class ChannelWrite:
             value = value if mapper is None else mapper(value)
             if value is not None or not skip_none:
                 out.append((channel, value))
-
-    def route(self, output: Any, running: Any) -> Generator[Ask, Any, Writes]:
-        raise NotImplementedError
-        yield
 
     def __repr__(self) -> str:
         return f"ChannelWrite<{','.join(entry.channel for entry in self.entries)}>"
@@ -118,7 +126,7 @@ class PregelNode:
         triggers: Sequence[str],
         bound: Runnable | None = None,
         mapper: Callable[[Any], Any] | None = None,
-        writers: Sequence[Writer] = (),
+        writers: Sequence[Writer | AskingWriter] = (),
         managed: dict[str, Any] | None = None,
         retry_policy: Sequence[RetryPolicy] = (),
         cache_policy: CachePolicy | None = None,
@@ -154,7 +162,7 @@ class PregelNode:
         return f"PregelNode(channels={self.channels!r}, triggers={self.triggers!r}, bound={self.bound!r})"
 
 
-def _split(writers: Sequence[Writer]) -> tuple[list[Writer], Writes]:
+def _split(writers: Sequence[Writer | AskingWriter]) -> tuple[list[Writer | AskingWriter], Writes]:
     """The writers that look at the output, and the fixed writes of those after them."""
     changing = list(writers)
     fixed: list[Writes] = []

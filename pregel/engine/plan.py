@@ -18,7 +18,6 @@ from pregel.types import RetryPolicy, Send
 
 if TYPE_CHECKING:
     from pregel.engine.frame import Frame
-    from pregel.engine.state import State
 
 TASKS, START, END, INPUT, INTERRUPT_SEEN = "__pregel_tasks", "__start__", "__end__", "__input__", "__interrupt__"
 HIDDEN = "langsmith:hidden"

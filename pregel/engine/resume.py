@@ -277,7 +277,9 @@ def _start(frame: Frame, entry: Entry, command: Command[Any] | None, step: Step)
     commit(frame, step, applied, "input", [])
 
 
-def commit(frame: Frame, step: Step, applied: Applied, source: Source, paths: Sequence[str], lineage: bytes = b"") -> None:
+def commit(
+    frame: Frame, step: Step, applied: Applied, source: Source, paths: Sequence[str], lineage: bytes = b""
+) -> None:
     """Queue the checkpoint that an apply made, and move on to the next superstep."""
     state = frame.state
     if frame.journal is not None:

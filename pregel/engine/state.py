@@ -145,17 +145,16 @@ class State:
 
     def fresh(self, keys: tuple[str, ...], writes: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """The same with these writes applied on top, without changing any channel."""
-        view = self.view(keys)
+        view = self.views.get(id(keys)) or self.view(keys)
         values = view.hand_out()
         touched: dict[str, list[Any]] = {}
         for name, value in writes:
             if name in view.keys:
                 touched.setdefault(name, []).append(value)
         for name, news in touched.items():
-            channel = self.channels[name].copy()
-            channel.update(news)
-            if channel.is_available():
-                values[name] = hand_out(channel.get())
-            else:
+            value = self.channels[name].after(news)
+            if value is MISSING:
                 values.pop(name, None)
+            else:
+                values[name] = hand_out(value)
         return values

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from pregel.constants import ROOT
-from pregel.engine.node import Ask, Writes
+from pregel.engine.node import Writes
 from pregel.errors import InvalidRouteError, PathMapError
 from pregel.graph.names import known_names
 from pregel.graph.route import Router
@@ -30,13 +30,14 @@ class BranchWriter:
     input has no schema of its own, the node's raw output lies beneath.
     """
 
-    asks = True
+    asks: Literal[True] = True
 
     def __init__(
         self, name: str, spec: BranchSpec, router: Router, *, keys: KeyMap, mapper: Mapper | None = None
     ) -> None:
         self.name = name
         self.spec = spec
+        self.path = spec.path
         self.router = router
         self.ends = spec.ends
         self.has_async = spec.path.has_async
@@ -46,14 +47,6 @@ class BranchWriter:
         self.answered: dict[str, Writes] = {}  # the writes for answers that were one text
         self.managed = managed_keys(keys)
         self.mapper = mapper
-
-    def write(self, output: Any, out: Writes) -> None:
-        raise NotImplementedError
-
-    def route(self, output: Any, running: Any) -> Generator[Ask, Any, Writes]:
-        """The writes for what the path answers."""
-        result = yield self.spec.path, self.read(output, running)
-        return self.writes(result)
 
     def read(self, output: Any, running: Any) -> Any:
         """The path's input."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.channels import EphemeralValue, LastValueAfterFinish, NamedBarrierValue, NamedBarrierValueAfterFinish
 from pregel.constants import END, ROOT, START, TAG_HIDDEN
-from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode, Writer
+from pregel.engine.node import AskingWriter, ChannelWrite, ChannelWriteEntry, PregelNode, Writer
 from pregel.engine.pregel import Pregel
 from pregel.graph import pydantic_adapter
 from pregel.graph.branch import BranchSpec, BranchWriter
@@ -133,7 +133,7 @@ class Lowering:
             ends=spec.ends,
         )
 
-    def routes(self, source: str) -> list[Writer]:
+    def routes(self, source: str) -> list[Writer | AskingWriter]:
         """The writers for the edges that leave a node."""
         targets = sorted(self.targets[source], key=self.place)
         entries = [ChannelWriteEntry(branch_channel(target), None) for target in targets]
@@ -143,7 +143,7 @@ class Lowering:
             if source in starts and end != END
         ]
         branches = self.builder.branches.get(source, {})
-        static: list[Writer] = [ChannelWrite(entries)] if entries else []
+        static: list[Writer | AskingWriter] = [ChannelWrite(entries)] if entries else []
         return [*static, *(self.branch(source, name, spec) for name, spec in branches.items())]
 
     def branch(self, source: str, name: str, spec: BranchSpec) -> BranchWriter:

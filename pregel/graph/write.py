@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from pregel.channels import LastValue
 from pregel.channels.base import copy_container
 from pregel.constants import ROOT, START
-from pregel.engine.node import Ask, Writes
+from pregel.engine.node import Writes
 from pregel.errors import InvalidUpdateError, NodeReturnError, ParentCommand
 from pregel.graph import pydantic_adapter
 from pregel.graph.check import Checks
@@ -34,7 +34,7 @@ class StateWriter:
     its Commands are declared to go, for drawings only.
     """
 
-    asks = False
+    asks: Literal[False] = False
 
     def __init__(
         self,
@@ -84,10 +84,6 @@ class StateWriter:
                 unknown.append(key)
         if unknown and unknown_keys != "ignore":
             self._unknown(unknown, unknown_keys)
-
-    def route(self, output: Any, running: Any) -> Generator[Ask, Any, Writes]:
-        raise NotImplementedError
-        yield
 
     def _commands(self, items: Iterable[Any], out: Writes) -> None:
         """Updates first, then routes, each in the order they were given."""

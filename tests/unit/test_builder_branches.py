@@ -8,9 +8,9 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from pregel.engine.node import Writer
 from pregel.errors import InvalidRouteError, InvalidUpdateError, PathMapError, PregelError, UnknownTargetError
 from pregel.graph import END, START, StateGraph
+from pregel.graph.branch import BranchWriter
 from pregel.graph.lower import lower
 from pregel.managed import RemainingSteps
 from pregel.types import Send
@@ -48,18 +48,15 @@ class Answering:
         return dict.fromkeys(managed, 9)
 
 
-def branch(path: Any = lambda state: END, ends: Any = None, schema: Any = State) -> Writer:
+def branch(path: Any = lambda state: END, ends: Any = None, schema: Any = State) -> BranchWriter:
     graph = StateGraph(schema).add_node("a", lambda state: None).add_node("other", lambda state: None)
-    return lower(graph.add_conditional_edges("a", path, ends)).nodes["a"].writers[-1]
+    writer = lower(graph.add_conditional_edges("a", path, ends)).nodes["a"].writers[-1]
+    assert isinstance(writer, BranchWriter)
+    return writer
 
 
 def answered(result: Any, ends: Any = None) -> list[tuple[str, Any]]:
-    flow = branch(ends=ends).route({}, Answering())
-    next(flow)
-    with pytest.raises(StopIteration) as caught:
-        flow.send(result)
-    writes: list[tuple[str, Any]] = caught.value.value
-    return writes
+    return branch(ends=ends).writes(result)
 
 
 @pytest.mark.parametrize(
@@ -98,10 +95,9 @@ def test_an_answer_of_a_path_becomes_writes(result: Any, ends: Any, expected: An
 def test_an_answer_that_leads_nowhere_is_refused(
     result: Any, ends: Any, error: type[PregelError], builtin: type[Exception]
 ) -> None:
-    flow = branch(ends=ends).route({}, Answering())
-    next(flow)
+    writer = branch(ends=ends)
     with pytest.raises(error, match="Branch 'condition' of node 'a' gave") as caught:
-        flow.send(result)
+        writer.writes(result)
 
     assert isinstance(caught.value, builtin)
     assert "a" == caught.value.node
@@ -125,12 +121,10 @@ def from_data(state: Data) -> str:
     ],
 )
 def test_a_path_reads_the_state_after_its_nodes_writes(path: Any, output: Any, expected: Any) -> None:
-    flow = branch(path).route(output, Answering({"total": 1, "items": []}))
-
-    assert expected == next(flow)[1]
+    assert expected == branch(path).read(output, Answering({"total": 1, "items": []}))
 
 
 def test_a_path_of_a_state_without_keys_reads_the_bare_value() -> None:
-    flow = branch(schema=Annotated[list[int], operator.add]).route([1], Answering({"__root__": [1, 2]}))
+    writer = branch(schema=Annotated[list[int], operator.add])
 
-    assert [1, 2] == next(flow)[1]
+    assert [1, 2] == writer.read([1], Answering({"__root__": [1, 2]}))
