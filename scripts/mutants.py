@@ -63,8 +63,8 @@ MUTANTS = (
         "apply in completion order",
         FLAT,
         "pregel/engine/loop.py",
-        "failure = _apply(frame, step, barrier.in_order)",
-        "failure = _apply(frame, step, barrier.finished)",
+        "finished = barrier.in_order",
+        "finished = barrier.finished",
         says="[history]",
     ),
     mutant(
@@ -72,8 +72,7 @@ MUTANTS = (
         f"{AHEAD}::test_a_step_that_cannot_be_applied_leaves_its_writes_and_no_checkpoint",
         "pregel/engine/loop.py",
         "        return error\n    if frame.journal is None:",
-        '        commit(frame, step, __import__("pregel").engine.apply.Applied([], []), "loop", [], b"")\n'
-        "        return error\n    if frame.journal is None:",
+        '        commit(frame, step, ((), ()), "loop", ())\n        return error\n    if frame.journal is None:',
     ),
     mutant(
         "stored writes are dropped",
@@ -103,16 +102,16 @@ MUTANTS = (
         "seen versions are not saved",
         FLAT,
         "pregel/engine/resume.py",
-        "for name in (*applied.seen, *frame.seen_news)}",
-        "for name in ()}",
+        "for name in marked},",
+        "for name in ()},",
         says="[live]",
     ),
     mutant(
         "a lineage is drawn from the id",
         FLAT,
         "pregel/engine/resume.py",
-        "state.lineage = lineage or salted_lineage(before, source, state.counter)",
-        "state.lineage = salted_lineage(before, state.checkpoint, state.counter)",
+        'paths if source == "loop" else (source, str(state.counter)))',
+        "(source, state.checkpoint))",
         says="[history]",
     ),
     mutant(
@@ -254,8 +253,8 @@ MUTANTS = (
         "a refused append is taken for one that landed",
         FLAT,
         "pregel/engine/journal.py",
-        "        if receipt.landed:\n            self.row",
-        "        if True:\n            self.row",
+        "        if receipt.landed:\n",
+        "        if True:\n",
         says="[rules]",
     ),
     mutant(
@@ -272,14 +271,19 @@ MUTANTS = (
         (
             Edit(
                 "pregel/engine/drive_sync.py",
-                "                try:\n                    self.journal.store(step)\n",
-                "                try:\n                    pass\n",
+                "                    self.record(step, reply)\n",
+                "                    pass\n",
             ),
             Edit(
                 "pregel/engine/drive_sync.py",
-                "            self._start(step.start, events)\n\n",
-                "            self._start(step.start, events)\n"
-                "        if self.journal is not None and step.stores:\n            self.journal.store(step)\n\n",
+                "                    reply.append(copy_context().run(run_body, step.start[0]))\n",
+                "                    reply.append(copy_context().run(run_body, step.start[0]))\n"
+                "                    self.record(step, reply)\n",
+            ),
+            Edit(
+                "pregel/engine/drive_sync.py",
+                "                self.set_off(step, reply)\n",
+                "                self.set_off(step, reply)\n                self.record(step, reply)\n",
             ),
         ),
     ),
@@ -307,8 +311,8 @@ MUTANTS = (
         "async: an append does not wait for the one before",
         ASYNC,
         "pregel/engine/journal.py",
-        "            return\n        self.flush()\n",
-        "            return\n",
+        "        if self.flight is not None:\n            self.flush()\n",
+        "",
     ),
     mutant(
         "async: the claim is not waited for",

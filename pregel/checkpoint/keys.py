@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from hashlib import sha256
+from hashlib import blake2b, sha256
 
 from pregel.errors import InvalidInputError
 
@@ -54,6 +54,20 @@ def id_text(raw: bytes) -> str:
         h = raw.hex()
         return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
     return raw[raw[0] :].decode("utf-8", "surrogatepass")
+
+
+def hash16(parts: Iterable[str]) -> bytes:
+    """16 bytes that name the parts."""
+    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+TaskName = str | tuple[str, ...]
+"""The id of a task, or the parts that it is the hash of: hashing waits until somebody needs the id."""
+
+
+def task_bytes(task: TaskName) -> bytes:
+    """The stored form of a task's id."""
+    return id_bytes(task) if isinstance(task, str) else hash16(task)
 
 
 def thread_digest(thread: str) -> bytes:

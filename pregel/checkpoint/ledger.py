@@ -20,7 +20,7 @@ import msgpack  # type: ignore[import-untyped]
 import orjson
 
 from pregel.channels import MISSING
-from pregel.checkpoint.keys import Names, id_bytes
+from pregel.checkpoint.keys import Names, id_bytes, task_bytes
 from pregel.checkpoint.manifest import INLINE, Manifest
 from pregel.checkpoint.records import (
     CONTROL,
@@ -90,7 +90,7 @@ class Ledger:
     def add_writes(self, record: TaskWrites, append: Append) -> None:
         """Add what one task wrote."""
         ns = self._start(append, record.ns)
-        checkpoint, task = id_bytes(record.checkpoint), id_bytes(record.task)
+        checkpoint, task = id_bytes(record.checkpoint), task_bytes(record.task)
         child = None if record.child is None else id_bytes(record.child)
         ids, path, name = self.names.ids, record.path, self.names.ids[record.name]
         rows: list[WriteRow] = []
@@ -130,7 +130,7 @@ class Ledger:
         run_id = metadata.get("run_id")
         made = time.time() if now is None else now
         base, blob = manifest.advance(checkpoint, channels, seen, tail)
-        row = (ns, checkpoint, parent, base, save.lineage, save.step, save.source, run_id, made, shown, blob)
+        row = (ns, checkpoint, parent, base, bytes(save.lineage), save.step, save.source, run_id, made, shown, blob)
         append.checkpoints.append(_checkpoint_row(row))
         append.values += values
         self._encoded.clear()  # the next step's reducers may grow a value in place

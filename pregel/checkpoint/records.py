@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsBytes
+
+from pregel.checkpoint.keys import TaskName
 
 if TYPE_CHECKING:
     from pregel.checkpoint.late import LateLedger, Said
@@ -53,7 +55,7 @@ class TaskWrites:
 
     ns: str
     checkpoint: str
-    task: str
+    task: TaskName
     name: str
     path: str
     writes: Sequence[tuple[str, Any]]
@@ -79,7 +81,7 @@ class Save:
     step: int
     source: Source
     metadata: Mapping[str, Any]
-    lineage: bytes
+    lineage: SupportsBytes
     changed: Mapping[str, tuple[int, Any]]
     seen: Mapping[str, Mapping[str, int]]
     updated: Sequence[str] | None

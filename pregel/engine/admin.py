@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pregel.checkpoint.keys import hash16
 from pregel.checkpoint.records import Load, Page, Release, Saved, Source, TaskWrites
 from pregel.engine.apply import Applied, Input, apply
 from pregel.engine.effects import Done, Failed, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
-from pregel.engine.ids import NULL_TASK, hash16, uuid_text
+from pregel.engine.ids import NULL_TASK, uuid_text
 from pregel.engine.input import input_writes
 from pregel.engine.plan import END, INPUT, START, TASKS, plan
 from pregel.engine.resume import commit, restore, stored_results

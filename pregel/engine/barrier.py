@@ -183,7 +183,7 @@ def take_in(frame: Frame, task: Task, writes: list[tuple[str, Any]], step: Step)
 
 def row_of(frame: Frame, task: Task, writes: Sequence[tuple[str, Any]]) -> TaskWrites:
     """What a task wrote, as the journal keeps it."""
-    return TaskWrites(frame.ns, task.checkpoint, task.id, task.name, task.path_text, writes)
+    return TaskWrites(frame.ns, task.checkpoint, task.key, task.name, task.path_text, writes)
 
 
 def _order(task: Task) -> tuple[Any, ...]:

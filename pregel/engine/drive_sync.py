@@ -69,7 +69,7 @@ class BlockingDriver:
                     self.result, self.ended = stop.value, True
                     break
                 self.news = reply = []
-                if self.journal is not None and (step.load or step.stores):
+                if self.journal is not None:
                     self.record(step, reply)
                 if step.emit:
                     self.out.extend(step.emit)
@@ -101,14 +101,15 @@ class BlockingDriver:
 
     def record(self, step: Step, events: list[Event]) -> None:
         """The first half: load and store."""
-        if self.journal is None:
+        journal = self.journal
+        if journal is None or not (step.load or step.stores):
             return
         self.sound = False
         if step.load:
-            events.append(self.journal.load(step.load))
+            events.append(journal.load(step.load))
         if step.stores:
             try:
-                self.journal.store(step)
+                journal.store(step)
             except SerializationError:
                 self.sound = True  # the append has landed: what still runs is kept as well
                 raise

@@ -10,9 +10,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from threading import Lock
+from typing import SupportsBytes
+
+from pregel.checkpoint.keys import hash16
 
 EPOCH = 0x01B21DD213814000  # 100 ns ticks between 1582-10-15 and 1970-01-01
 NULL_TASK = "00000000-0000-0000-0000-000000000000"
@@ -42,20 +45,13 @@ class Ids:
         """An id greater than all before it."""
         with self.lock:
             self.last = ticks = max(self.clock() + EPOCH, self.last + 1)
-        return (
-            f"{ticks >> 28:08x}-{ticks >> 12 & 0xFFFF:04x}-{0x6000 | ticks & 0xFFF:04x}"
-            f"-{0x8000 | step & 0x3FFF:04x}-{self.node}"
-        )
+        h = ((ticks & ~0xFFF) << 20 | (0x6000 | ticks & 0xFFF) << 16 | 0x8000 | step & 0x3FFF).to_bytes(10, "big").hex()
+        return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:]}-{self.node}"
 
 
 def ticks_of(checkpoint_id: str) -> int:
     """The tick of an id, for comparing."""
     return int(checkpoint_id[:8] + checkpoint_id[9:13] + checkpoint_id[15:18], 16)
-
-
-def hash16(parts: Iterable[str]) -> bytes:
-    """16 bytes that name the parts."""
-    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def uuid_text(digest: bytes) -> str:
@@ -64,11 +60,14 @@ def uuid_text(digest: bytes) -> str:
     return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
 
 
+def task_parts(checkpoint_id: str, ns: str, step: int, name: str, kind: str, *parts: str) -> tuple[str, ...]:
+    """What the id of a task is the hash of: what runs, where, and from which checkpoint."""
+    return checkpoint_id, f"{ns}|{name}" if ns else name, str(step), name, kind, *parts
+
+
 def task_id(checkpoint_id: str, ns: str, step: int, name: str, kind: str, *parts: str) -> str:
-    """The id of a task: what runs, where, and from which checkpoint."""
-    place = f"{ns}|{name}" if ns else name
-    text = f"{checkpoint_id}\0{place}\0{step}\0{name}\0{kind}\0" + "\0".join(parts)
-    return uuid_text(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+    """The id of a task."""
+    return uuid_text(hash16(task_parts(checkpoint_id, ns, step, name, kind, *parts)))
 
 
 def interrupt_id(task: str, scope: str, index: int) -> str:
@@ -76,16 +75,33 @@ def interrupt_id(task: str, scope: str, index: int) -> str:
     return hash16((task, scope, str(index))).hex()
 
 
-def next_lineage(lineage: bytes, paths: Iterable[str]) -> bytes:
-    """The lineage after these tasks were applied."""
-    return blake2b("\0".join(paths).encode(), digest_size=16, key=lineage).digest()
+class Lineage:
+    """The work that led to a checkpoint: what came before it, and the parts that came then. 16 bytes, hashed on demand.
+
+    The parts are the path texts of the applied tasks; or, where something new starts, its kind and the counter.
+    """
+
+    __slots__ = ("_before", "_digest", "_parts")
+
+    def __init__(self, before: Lineage | bytes, parts: Sequence[str]) -> None:
+        self._before: Lineage | bytes = before
+        self._parts = parts
+        self._digest = b""
+
+    def __bytes__(self) -> bytes:
+        waiting: list[Lineage] = []
+        at: Lineage | bytes = self
+        while isinstance(at, Lineage) and not at._digest:
+            waiting.append(at)
+            at = at._before
+        digest = at._digest if isinstance(at, Lineage) else at
+        for one in reversed(waiting):
+            parts = "\0".join(one._parts).encode("utf-8", "surrogatepass")
+            one._digest = digest = blake2b(parts, digest_size=16, key=digest).digest()
+            one._before, one._parts = b"", ()
+        return digest
 
 
-def salted_lineage(lineage: bytes, kind: str, counter: int) -> bytes:
-    """The lineage after an input, an update or a fork, which start something new."""
-    return blake2b(f"{kind}\0{counter}".encode(), digest_size=16, key=lineage).digest()
-
-
-def idempotency_key(thread: str, lineage: bytes, path: str, n: int) -> str:
+def idempotency_key(thread: str, lineage: SupportsBytes, path: str, n: int) -> str:
     """The key for the n-th outside effect of a task: the same after a crash, a resume and a retry."""
-    return hash16((thread, lineage.hex(), path, str(n))).hex()
+    return hash16((thread, bytes(lineage).hex(), path, str(n))).hex()

@@ -208,7 +208,8 @@ class BlockingJournal(Journal):
         append = self.encode(step)
         if append is None:
             return
-        self.flush()
+        if self.flight is not None:
+            self.flush()
         if self.durability == "async" and append.claim is None and append.release is None and self.failure is None:
             self.flight = self.launch(append)
             return

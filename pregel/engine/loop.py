@@ -19,7 +19,6 @@ from pregel.engine.apply import apply
 from pregel.engine.barrier import Barrier, take_in
 from pregel.engine.effects import Done, Event, Flow, Result, RunStatus, Step
 from pregel.engine.frame import Frame
-from pregel.engine.ids import next_lineage
 from pregel.engine.plan import INTERRUPT_SEEN, plan
 from pregel.engine.resume import Entry, Opening, begin, commit
 from pregel.engine.show import interrupt_update, state_values, task_update, touches
@@ -108,8 +107,8 @@ def _apply(frame: Frame, step: Step, tasks: Sequence[Task]) -> Exception | None:
     if frame.journal is None:
         frame.state.step += 1
     else:
-        paths = [task.path_text for task in tasks]
-        commit(frame, step, applied, "loop", paths, next_lineage(frame.state.lineage, paths))
+        paths = tuple([task.path_text for task in tasks])
+        commit(frame, step, applied, "loop", paths)
     if (frame.watched or not frame.emitted) and touches(frame.output_keys, tasks):
         show_values(frame, step)
     return None

@@ -17,7 +17,7 @@ from pregel.engine.apply import Applied, Input, apply, values_of
 from pregel.engine.command import command_writes
 from pregel.engine.effects import Cancel, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
-from pregel.engine.ids import NULL_TASK, salted_lineage
+from pregel.engine.ids import NULL_TASK, Lineage
 from pregel.engine.input import input_writes
 from pregel.engine.plan import INTERRUPT_SEEN, plan
 from pregel.errors import (
@@ -244,7 +244,7 @@ def _fork(frame: Frame, saved: Saved, step: Step) -> None:
     """Go on as a new branch: a checkpoint that says the same and hangs on the addressed one."""
     state = frame.state
     state.checkpoint = frame.run.ids.next(state.step)
-    state.lineage = salted_lineage(state.lineage, "fork", state.counter)
+    state.lineage = Lineage(state.lineage, ("fork", str(state.counter)))
     step.saves.append(
         Save(
             ns=frame.ns,
@@ -277,9 +277,7 @@ def _start(frame: Frame, entry: Entry, command: Command[Any] | None, step: Step)
     commit(frame, step, applied, "input", [])
 
 
-def commit(
-    frame: Frame, step: Step, applied: Applied, source: Source, paths: Sequence[str], lineage: bytes = b""
-) -> None:
+def commit(frame: Frame, step: Step, applied: Applied, source: Source, paths: Sequence[str]) -> None:
     """Queue the checkpoint that an apply made, and move on to the next superstep."""
     state = frame.state
     if frame.journal is not None:
@@ -288,9 +286,9 @@ def commit(
             changed, marked = (*changed, *frame.changed_news), (*marked, *frame.seen_news)
             frame.seen_news.clear()
             frame.changed_news.clear()
-        parent, before = (state.checkpoint if frame.stored else None), state.lineage
+        parent = state.checkpoint if frame.stored else None
         state.checkpoint = frame.run.ids.next(state.step)
-        state.lineage = lineage or salted_lineage(before, source, state.counter)
+        state.lineage = Lineage(state.lineage, paths if source == "loop" else (source, str(state.counter)))
         step.saves.append(
             Save(
                 frame.ns,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pregel.channels import MISSING, BaseChannel
-from pregel.engine.ids import ROOT_LINEAGE
+from pregel.engine.ids import ROOT_LINEAGE, Lineage
 
 if TYPE_CHECKING:
     from pregel.engine.plan import Plan
@@ -108,7 +108,7 @@ class State:
         self.step = -1
         self.stop = 0
         self.checkpoint = ""
-        self.lineage = ROOT_LINEAGE
+        self.lineage: Lineage | bytes = ROOT_LINEAGE
         self.live: set[str] = set()  # available channels that an empty update may change
         self.views: dict[int, View] = {}  # id of a tuple of keys -> its view
         self.kept: list[tuple[str, ...]] = []  # those tuples, so that their ids stay theirs

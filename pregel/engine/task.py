@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pregel.engine.ids import task_id
+from pregel.checkpoint.keys import TaskName, hash16
+from pregel.engine.ids import task_parts, uuid_text
 from pregel.engine.running import Running
 from pregel.engine.state import hand_out
 
@@ -44,10 +45,20 @@ class Task(Running):
     def id(self) -> str:
         """The task id, hashed when it is first needed."""
         if not self._id:
-            kind, *rest = self.path
-            parts = sorted(self.triggers) if kind == PULL else [str(rest[0])]
-            self._id = task_id(self.checkpoint, self.frame.ns, self.step, self.name, kind, *parts)
+            self._id = uuid_text(hash16(self.parts))
         return self._id
+
+    @property
+    def key(self) -> TaskName:
+        """The id for a record: hashed where nobody asked for it yet."""
+        return self._id or self.parts
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What the id is the hash of."""
+        kind, *rest = self.path
+        parts = self.triggers if kind == PULL else [str(rest[0])]
+        return task_parts(self.checkpoint, self.frame.ns, self.step, self.name, kind, *parts)
 
     @property
     def path_text(self) -> str:

@@ -278,7 +278,7 @@ class Conversation:
             ("counters", state.counters, saved.counters),
             ("seen", seen, stored_seen),
             ("step", state.step - 1, saved.step),
-            ("lineage", state.lineage, saved.lineage),
+            ("lineage", bytes(state.lineage), saved.lineage),
         ):
             if had != found:
                 self._fail("live", f"the run ended with {what} {had!r}, and stored {found!r}")

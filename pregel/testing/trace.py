@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from pregel.checkpoint.keys import id_text
+from pregel.checkpoint.keys import id_text, task_bytes
 from pregel.checkpoint.records import Append, Saved
 from pregel.engine.effects import Cancel, Done, Entered, Failed, Gone, Loaded, Paused, Result, Step, TaskEvent
 from pregel.engine.task import Task
@@ -99,7 +99,7 @@ class _Rules:
 
     def wanted(self, step: Step) -> str:
         self.in_flight += 1
-        self.names.update((record.task, (record.ns, record.name)) for record in step.writes)
+        self.names.update((id_text(task_bytes(record.task)), (record.ns, record.name)) for record in step.writes)
         return ""
 
     def appended(self, append: Append) -> str:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, TypedDict
 import pytest
 from pydantic import BaseModel, Field, field_validator
 
-from pregel.engine.node import Writer
 from pregel.errors import (
     InvalidRouteError,
     InvalidUpdateError,
@@ -21,6 +20,7 @@ from pregel.errors import (
 )
 from pregel.graph import END, START, StateGraph
 from pregel.graph.lower import lower
+from pregel.graph.write import StateWriter
 from pregel.managed import RemainingSteps
 from pregel.types import Command, Overwrite, Send
 from pregel.warnings import PregelWarning
@@ -59,11 +59,13 @@ class Model(BaseModel):
         return value and value.upper()
 
 
-def writer(schema: Any = State, node: str = "a", **options: Any) -> Writer:
+def writer(schema: Any = State, node: str = "a", **options: Any) -> StateWriter:
     graph = StateGraph(schema, input_schema=options.pop("input_schema", None))
     for name in ("a", "other"):
         graph.add_node(name, lambda state: None)
-    return lower(graph, **options).nodes[node].writers[0]
+    found = lower(graph, **options).nodes[node].writers[0]
+    assert isinstance(found, StateWriter)
+    return found
 
 
 def written(output: Any, schema: Any = State, node: str = "a", **options: Any) -> list[tuple[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pregel.engine.ids import Ids, interrupt_id, next_lineage, salted_lineage, task_id, ticks_of
+from pregel.engine.ids import Ids, Lineage, interrupt_id, task_id, ticks_of
 from pregel.testing import FakeClock
 
 BASE = ("1ef0", "ns", 3, "node", "__pregel_pull", "branch:to:node")
@@ -60,13 +60,24 @@ def test_a_lineage_says_what_was_applied_and_where_it_started_anew() -> None:
     root = bytes(16)
     lineages = {
         root,
-        next_lineage(root, []),
-        next_lineage(root, ["a"]),
-        next_lineage(root, ["a", "b"]),
-        salted_lineage(root, "input", 0),
-        salted_lineage(root, "fork", 0),
-        salted_lineage(root, "input", 1),
+        bytes(Lineage(root, ())),
+        bytes(Lineage(root, ("a",))),
+        bytes(Lineage(root, ("a", "b"))),
+        bytes(Lineage(root, ("input", "0"))),
+        bytes(Lineage(root, ("fork", "0"))),
+        bytes(Lineage(root, ("input", "1"))),
     }
 
     assert 7 == len(lineages)
-    assert next_lineage(root, ["a"]) == next_lineage(root, ["a"])
+    assert bytes(Lineage(root, ("a",))) == bytes(Lineage(root, ("a",)))
+
+
+def test_a_lineage_that_nobody_asked_for_in_many_steps_is_the_same() -> None:
+    digest, late = bytes(16), Lineage(bytes(16), ("start",))
+    steps = [("start",), *((f"n{i}",) for i in range(20_000))]
+    for parts in steps:
+        digest = bytes(Lineage(digest, parts))
+    for parts in steps[1:]:
+        late = Lineage(late, parts)
+
+    assert digest == bytes(late)
