@@ -26,8 +26,8 @@ from pregel.checkpoint.serde.base import CannotStore, SerializerCompat, maybe_ad
 from pregel.checkpoint.serde.codecs import BY_CODE, TABLE
 from pregel.checkpoint.serde.event_hooks import register_serde_event_listener
 from pregel.checkpoint.serde.jsonplus import InvalidModuleError, JsonPlusSerializer
+from pregel.checkpoint.serde.objects import USER_CODES
 from pregel.checkpoint.serde.registry import register_types, types_of
-from pregel.checkpoint.serde.unpacking import USER_CODES
 from pregel.errors import InvalidInputError, NotBuiltError, SerializationError
 from pregel.messages import AIMessage, HumanMessage, ToolMessage
 from pregel.types import Command, Interrupt, Overwrite, PregelTask, Send, StateSnapshot, TimeoutPolicy

@@ -24,7 +24,7 @@ from pregel.channels import DeltaSnapshot
 from pregel.checkpoint.serde.adapters import LIBRARIES
 from pregel.checkpoint.serde.codecs import BY_CODE, SUBCLASS
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
-from pregel.checkpoint.serde.unpacking import USER_CODES
+from pregel.checkpoint.serde.objects import USER_CODES
 from pregel.messages import AIMessage, HumanMessage
 from pregel.types import Command, Interrupt, Overwrite, PregelTask, Send, StateSnapshot, StateUpdate, TimeoutPolicy
 

@@ -18,26 +18,27 @@ CACHED_HASH = "_attrs_cached_hash"  # differs from process to process; None has 
 class Attributes:
     """How the attributes of one class's instances are taken and put back."""
 
-    __slots__ = ("_left_out", "has_dict", "members")
+    __slots__ = ("_hashes", "has_dict", "left_out", "members")
 
     def __init__(self, cls: type) -> None:
         self.has_dict = cls.__dictoffset__ != 0
         self.members = _members(cls)
-        self._left_out = {"__orig_class__"} | {
+        self.left_out = {"__orig_class__"} | {
             name for base in cls.__mro__ for name, part in vars(base).items() if isinstance(part, cached_property)
         }
+        self._hashes = hasattr(cls, "__attrs_attrs__")
 
     def of(self, value: Any) -> dict[str, Any]:
         """All attributes of an instance, by name."""
-        held: dict[str, Any] = dict(value.__dict__) if self.has_dict else {}
-        for name in held.keys() & self._left_out:
-            del held[name]
+        held: dict[str, Any] = value.__dict__.copy() if self.has_dict else {}
+        for name in self.left_out:
+            held.pop(name, None)
         for name, member in self.members.items():
             try:
                 held[name] = member.__get__(value)
             except AttributeError:
                 continue
-        if CACHED_HASH in held:
+        if self._hashes and CACHED_HASH in held:
             held[CACHED_HASH] = None
         return held
 

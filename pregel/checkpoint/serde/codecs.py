@@ -23,6 +23,8 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+import msgpack  # type: ignore[import-untyped]
+
 from pregel.channels import DeltaSnapshot
 from pregel.question import Interrupt
 from pregel.types import Command, Overwrite, PregelTask, Send, StateSnapshot, StateUpdate, TimeoutPolicy
@@ -121,14 +123,23 @@ def checked_zone(zone: tzinfo | None) -> tzinfo | None:
     )
 
 
-def dump_timezone(zone: timezone) -> list[Any]:
+UTC_BYTES = b"\x93\x00\x00\x00"
+
+
+def dump_timezone(zone: timezone) -> bytes:
+    if zone is UTC:  # by far the most frequent
+        return UTC_BYTES
     offset, *name = zone.__getinitargs__()  # type: ignore[attr-defined]
-    return [offset.days, offset.seconds, offset.microseconds, *name]
+    parts = [offset.days, offset.seconds, offset.microseconds, *name]
+    packed: bytes = msgpack.packb(parts, unicode_errors="surrogatepass")
+    return packed
 
 
-def load_timezone(parts: list[Any]) -> timezone:
-    offset = timedelta(*parts[:3])
-    return timezone(offset, *parts[3:]) if offset or len(parts) > 3 else UTC
+def load_timezone(raw: bytes) -> timezone:
+    if raw == UTC_BYTES:
+        return UTC
+    parts = msgpack.unpackb(raw, unicode_errors="surrogatepass")
+    return timezone(timedelta(*parts[:3]), *parts[3:])
 
 
 def dump_zone(zone: ZoneInfo) -> bytes:
@@ -217,7 +228,7 @@ TABLE: dict[type, Codec] = {
     date: record(21, date, *DATE),
     time: Codec(22, dump_time, load_time, names=TIME),
     timedelta: record(23, timedelta, "days", "seconds", "microseconds"),
-    timezone: Codec(24, dump_timezone, load_timezone),
+    timezone: Codec(24, dump_timezone, load_timezone, raw=True),
     ZoneInfo: Codec(25, dump_zone, lambda raw: ZoneInfo(raw.decode()), raw=True),
     UUID: Codec(26, lambda value: value.bytes, lambda raw: UUID(bytes=raw), raw=True),
     range: record(27, range, "start", "stop", "step"),

@@ -19,7 +19,7 @@ from pregel.checkpoint.serde.explain import explained
 from pregel.checkpoint.serde.packing import Codecs, Packing
 from pregel.checkpoint.serde.registry import Allowed, Classes
 from pregel.checkpoint.serde.unpacking import InvalidModuleError as InvalidModuleError
-from pregel.checkpoint.serde.unpacking import Readers, Unpacking
+from pregel.checkpoint.serde.unpacking import Unpacking, all_readers
 from pregel.errors import InvalidInputError, NotBuiltError, PregelError, SerializationError
 
 SCALARS = frozenset((str, int, float, bool))
@@ -55,7 +55,7 @@ class JsonPlusSerializer:
     def _set_up(self, classes: Classes, secrets: bool) -> None:
         self._classes, self._secrets = classes, secrets
         self._codecs = Codecs(classes, secrets)
-        self._packing, self._unpacking = Packing(self._codecs), Unpacking(Readers(classes))
+        self._packing, self._unpacking = Packing(self._codecs), Unpacking(all_readers(classes))
         self._pack, self._unpack = self._packing.pack, self._unpacking.unpack
         # Packing one of SCALARS runs no Python code, so this packer is never entered twice. It has no `default`.
         self._pack_scalar = msgpack.Packer(strict_types=True).pack
@@ -118,7 +118,7 @@ class JsonPlusSerializer:
             raise self._explained(obj, error) from None
 
     def _explained(self, obj: Any, error: Exception) -> CannotStore:
-        return explained(obj, error, self._codecs.of)
+        return explained(obj, error, self._codecs.__getitem__)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -126,7 +126,12 @@ class JsonPlusSerializer:
         """The value again. SerializationError names a class that is not registered."""
         kind, raw = data
         if kind == "msgpack":
-            return self.loads(raw)
+            try:
+                return self._unpack(raw)
+            except PregelError:
+                raise
+            except Exception as error:
+                raise _unreadable(error) from error
         if kind == "null":
             return None
         if kind == "bytes":

@@ -33,6 +33,7 @@ from pregel.checkpoint.serde.registry import (
     is_pydantic_model,
     is_record,
     name_of,
+    replaced,
 )
 
 MESSAGES = "pregel.messages."
@@ -66,7 +67,7 @@ def codec_of(cls: type, allowed: Callable[[type], bool]) -> Codec:
         return Codec(MESSAGE, kind.writer(cls, cls.__name__), tuple)
     name = name_of(cls)
     if not allowed(cls):
-        raise _unregistered(cls, name)
+        raise _replaced(name) if cls in replaced else _unregistered(cls, name)
     names = cls._fields if kind.code == NAMEDTUPLE else ()  # type: ignore[attr-defined]
     return Codec(kind.code, kind.writer(cls, name), tuple, names=names)
 
@@ -87,10 +88,9 @@ def _unregistered(cls: type, name: str) -> Refused:
     return Refused(f"the class {name} is not registered", f"Use it in the state schema, or {ways}.")
 
 
-def replaced_refusal(cls: type) -> Refused:
-    """Why an object of a class is refused whose name means another class by now."""
+def _replaced(name: str) -> Refused:
     return Refused(
-        f"the class {name_of(cls)} was defined anew since, and this object is of the old one",
+        f"the class {name} was defined anew since, and this object is of the old one",
         "Make the object again, and give two classes two names.",
     )
 
@@ -314,3 +314,4 @@ KINDS = (
         DATACLASS, "a dataclass", lambda cls: is_record(cls) and not _is_exception(cls), _record_writer, _record_reader
     ),
 )
+USER_CODES = frozenset(kind.code for kind in KINDS)

@@ -17,8 +17,8 @@ import msgpack  # type: ignore[import-untyped]
 
 from pregel.checkpoint.serde.adapters import library_codec
 from pregel.checkpoint.serde.codecs import BYTEARRAY, TABLE, Codec, Refused, TooDeep
-from pregel.checkpoint.serde.objects import codec_of, replaced_refusal
-from pregel.checkpoint.serde.registry import Classes, replaced
+from pregel.checkpoint.serde.objects import codec_of
+from pregel.checkpoint.serde.registry import Classes, watch
 
 DEEPEST = 128  # objects, tuples and the like inside each other
 FLAT = 4  # from this depth on, lists and dicts nest by `FLATTEST` at most: msgpack packs them on the C stack
@@ -36,6 +36,7 @@ class Codecs(dict[type, Codec]):
     def __init__(self, classes: Classes, secrets: bool) -> None:
         super().__init__(TABLE)
         self.classes, self.secrets = classes, secrets
+        watch(self)
 
     def __missing__(self, cls: type) -> Codec:
         codec = library_codec(cls) or codec_of(cls, self.classes.holds)
@@ -46,20 +47,18 @@ class Codecs(dict[type, Codec]):
         self[cls] = codec
         return codec
 
-    def of(self, cls: type) -> Codec:
-        """The codec of a class; Refused when its instances cannot be stored."""
-        if replaced and cls in replaced and not self.classes.holds(cls):
-            raise replaced_refusal(cls)
-        return self[cls]
+    def forget(self, cls: type) -> None:
+        """Look the class up again when it is next met."""
+        self.pop(cls, None)
 
 
 class Packing:
     """Packs values of one depth. The next depth is made when it is first needed."""
 
-    __slots__ = ("_codecs", "_depth", "_inner", "_packers")
+    __slots__ = ("_codecs", "_depth", "_inner", "_is_flat", "_packers")
 
     def __init__(self, codecs: Codecs, depth: int = 0) -> None:
-        self._codecs, self._depth = codecs, depth
+        self._codecs, self._depth, self._is_flat = codecs, depth, depth >= FLAT
         self._packers: list[msgpack.Packer] = []
         self._inner: Packing | None = None
 
@@ -84,14 +83,14 @@ class Packing:
 
     def _extend(self, obj: Any) -> msgpack.ExtType:
         """Called by msgpack for everything that it has no notation for."""
-        codec = self._codecs.of(type(obj))
+        codec = self._codecs[type(obj)]
         if codec.raw:
             return _ext_type((codec.code, codec.dump(obj)))
         parts = codec.dump(obj)
         inner = self._inner
         if inner is None:
             inner = self._deeper()
-        if self._depth >= FLAT and deeper_than(FLATTEST, parts):
+        if self._is_flat and deeper_than(FLATTEST, parts):
             raise TooDeep
         if codec.unordered:
             head: bytes = msgpack.Packer().pack_array_header(len(parts))

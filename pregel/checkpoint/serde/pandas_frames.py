@@ -154,7 +154,7 @@ def array_parts(array: Any) -> Parts:
     import pandas as pd
 
     dtype = array.dtype
-    if isinstance(array, pd.arrays.NumpyExtensionArray) or (dtype.kind in "mM" and not hasattr(dtype, "tz")):
+    if type(array) is pd.arrays.NumpyExtensionArray or (dtype.kind in "mM" and not hasattr(dtype, "tz")):
         return ["numpy", array.to_numpy()]
     if isinstance(dtype, pd.DatetimeTZDtype):
         return ["zoned", array.asi8, dtype.unit, checked_zone(dtype.tz)]
@@ -165,7 +165,7 @@ def array_parts(array: Any) -> Parts:
         texts = [None if gone else str(text) for text, gone in zip(array, missing, strict=True)]
         return ["strings", texts, dtype.storage, dtype.na_value is pd.NA]
     if isinstance(dtype, pd.PeriodDtype):
-        return ["periods", array.asi8, dtype.freq.freqstr]
+        return ["periods", array.asi8, array.freqstr]
     if isinstance(dtype, pd.IntervalDtype):
         return ["intervals", solid(pd.Index(array.left)), solid(pd.Index(array.right)), dtype.closed]
     if hasattr(dtype, "numpy_dtype") and hasattr(pd, f"{type(dtype).__name__}"):

@@ -24,13 +24,18 @@ SECRETS = ("SecretStr", "SecretBytes", "Secret")
 
 def writer(cls: Any, name: str) -> Callable[[Any], Parts]:
     """Gives of a model: field values, the names that were set explicitly, extra values, private attributes."""
-    slots = [slot for slot in Attributes(cls).members if not slot.startswith("__pydantic_")]
+    attributes = Attributes(cls)
+    slots = [slot for slot in attributes.members if not slot.startswith("__pydantic_")]
     if slots:
         raise Refused(f"the model {cls.__name__} has slots of its own ({', '.join(slots)})", "Make them fields.")
 
+    worked_out = attributes.left_out - {"__orig_class__", *cls.model_fields}
+
     def dump(model: Any) -> Parts:
-        set_names = sorted(model.__pydantic_fields_set__)
-        return [name, dict(model.__dict__), set_names, model.__pydantic_extra__, model.__pydantic_private__]
+        held = model.__dict__.copy()
+        for key in worked_out:
+            held.pop(key, None)
+        return [name, held, sorted(model.__pydantic_fields_set__), model.__pydantic_extra__, model.__pydantic_private__]
 
     return dump
 

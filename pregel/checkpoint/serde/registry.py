@@ -15,8 +15,8 @@ import types
 import typing
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from typing import Any
-from weakref import WeakSet
+from typing import Any, Protocol
+from weakref import WeakSet, WeakValueDictionary
 
 import typing_extensions
 
@@ -30,6 +30,18 @@ Allowed = type | tuple[str, ...] | str
 
 by_name: dict[str, type] = {}
 replaced: WeakSet[type] = WeakSet()  # classes whose name means another class by now
+caches: WeakValueDictionary[int, ClassCache] = WeakValueDictionary()  # what serialisers know of classes, by id
+
+
+class ClassCache(Protocol):
+    """Something that remembers classes, or names of classes, until they are replaced."""
+
+    def forget(self, cls: type) -> None: ...
+
+
+def watch(cache: ClassCache) -> None:
+    """Tell a cache of every class that is replaced from now on."""
+    caches[id(cache)] = cache
 
 
 def name_of(cls: type) -> str:
@@ -47,10 +59,12 @@ def register_types(types: Iterable[type]) -> None:
             raise InvalidInputError(f"{cls!r} is not a class.", fix="Give the classes themselves.")
         name = name_of(cls)
         before = by_name.get(name, cls)
-        if before is not cls:
-            replaced.add(before)
         replaced.discard(cls)
         by_name[name] = cls
+        if before is not cls:
+            replaced.add(before)
+            for cache in list(caches.values()):
+                cache.forget(before)
 
 
 class Classes:
