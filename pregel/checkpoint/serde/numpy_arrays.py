@@ -106,7 +106,7 @@ def dump_scalar(value: Any) -> Parts:
     import numpy as np
 
     if isinstance(value, np.str_):
-        return ["str", str(value)]
+        return ["str", str.__str__(value)]  # str() would drop NULs at the end
     if isinstance(value, np.bytes_):
         return ["bytes", bytes(value)]
     if value.dtype.type is not type(value):
