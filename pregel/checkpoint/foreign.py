@@ -12,18 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pregel.checkpoint.base import WRITES_IDX_MAP
+from pregel.checkpoint.base import WRITES_IDX_MAP as INDEX
 from pregel.checkpoint.flows import Many, Sql, thread_row
 from pregel.checkpoint.keys import Names, counter_of, id_bytes, thread_digest
 from pregel.checkpoint.lease import is_dead
 from pregel.checkpoint.ledger import metadata_blob
 from pregel.checkpoint.manifest import INLINE, Manifest, Piece, Read, pack
-from pregel.checkpoint.records import CONTROL, CheckpointRow, ThreadRow
+from pregel.checkpoint.records import CheckpointRow, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.errors import ThreadBusy, ThreadDeleted
 from pregel.flow import Flow
-
-INDEX = {**CONTROL, **WRITES_IDX_MAP}
 
 
 @dataclass(slots=True)

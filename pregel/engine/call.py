@@ -103,8 +103,9 @@ class Call:
         ids = Ids(clock, random.getrandbits(48))
         journal: Journal | None = None
         if self.journaled:
-            names = self.graph.names
-            journal = kind(self.graph.saver, self.thread, ids, os.urandom(16), self.durability, names)
+            place = self.config.get("configurable") or {}
+            saver, durability = _as_journal(self.graph.saver, place, self.durability)
+            journal = kind(saver, self.thread, ids, os.urandom(16), durability, self.graph.names)
         run = Run(
             ids=ids,
             config=self.config,
@@ -204,18 +205,18 @@ def _items(source: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def require_saver(graph: Pregel) -> None:
-    """A named error when the graph has no checkpointer of its own, or one that the engine would go past."""
+    """A named error when the graph has no checkpointer of its own."""
     saver = graph.checkpointer
     if not saver or saver is True:
         raise NoCheckpointerError()
-    if not hasattr(saver, "append"):
-        raise NotBuiltError(
-            f"{type(saver).__name__} has only the reference's verbs; running on such a saver is not built yet.",
-            fix="Use InMemorySaver or SqliteSaver.",
-        )
-    for verb in ("put", "put_writes", "get_tuple", "get_next_version"):
-        if not getattr(type(saver), verb).__module__.startswith("pregel."):
-            raise NotBuiltError(
-                f"{type(saver).__name__} overrides {verb}; going through that override is not built yet.",
-                fix=f"Override append or load, or leave {verb} as it is.",
-            )
+
+
+def _as_journal(saver: object, place: dict[str, Any], durability: Any) -> tuple[Any, Any]:
+    """What takes this call's appends, and the durability: a saver without appends has none in the background."""
+    from pregel.checkpoint.base import is_journal  # loaded with the saver
+
+    if is_journal(type(saver)):  # type: ignore[arg-type]  # a class has a hash
+        return saver, durability
+    from pregel.checkpoint.first_tier import FirstTier
+
+    return FirstTier(saver, place), "sync" if durability == "async" else durability

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from pregel.checkpoint.base import BaseCheckpointSaver
+from pregel.checkpoint.first_tier import FirstTier
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.postgres import PostgresSaver
 from pregel.checkpoint.sqlite import SqliteSaver
+from pregel.warnings import PregelWarning
 
 from .awaited import awaiting
+from .savers.third_party import FiveVerbs
 
 
 class Blocking:
@@ -85,12 +88,19 @@ def run(request: pytest.FixtureRequest) -> Runner:
     return kind()
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["memory", "sqlite", "postgres", pytest.param("five-verbs", marks=pytest.mark.slow)])
 def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseCheckpointSaver[Any]]:
     """The saver; on PostgreSQL the awaiting driver has the awaiting one."""
     awaits = "run" in request.fixturenames and isinstance(request.getfixturevalue("run"), Awaiting)
     if request.param == "memory":
         yield InMemorySaver()
+    elif request.param == "five-verbs":
+        if request.path.stem == "test_traces":
+            pytest.skip("it compares rows as our savers show them")
+        third_party = FiveVerbs()
+        with pytest.warns(PregelWarning, match="no guarded append"):
+            FirstTier(third_party, {})
+        yield third_party
     elif request.param == "postgres" and awaits:
         with awaiting(request.getfixturevalue("dsn")) as awaited:
             yield awaited

@@ -15,7 +15,6 @@ from pregel.errors import (
     InvalidUpdateError,
     MissingThreadError,
     NoCheckpointerError,
-    NotBuiltError,
     UnknownInterruptError,
 )
 from pregel.graph import END, START, StateGraph
@@ -386,20 +385,6 @@ class CountingSaver(InMemorySaver):
         if name in ("load", "append", "page", "intern", "aload", "aappend", "apage", "aintern", "put", "get_tuple"):
             object.__getattribute__(self, "calls").append(name)
         return object.__getattribute__(self, name)
-
-
-class EncryptingSaver(InMemorySaver):
-    """A saver of the old contract: what it does in `put` must not be passed by."""
-
-    def put(self, *args: Any, **kwargs: Any) -> Any:
-        raise AssertionError("not reached")
-
-
-def test_a_saver_that_overrides_a_verb_of_the_old_contract_is_refused(run: Runner, thread: Thread) -> None:
-    app = two_nodes().compile(checkpointer=EncryptingSaver())
-
-    with pytest.raises(NotBuiltError, match="EncryptingSaver overrides put"):
-        run.invoke(app, {"total": 1, "visited": []}, thread("1"))
 
 
 @pytest.mark.acceptance("S5-8")

@@ -9,6 +9,8 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any
 
+import pytest
+
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.records import Append, Receipt
 from pregel.engine.pool import Job, shared_pool
@@ -96,7 +98,8 @@ def all_in_one_batch(run: Runner, app: Any, config: Any, gate: Gate) -> None:
 
 def tells_of_appends(saver: Saver, told: threading.Event, since: threading.Event | None = None) -> WatchedSaver:
     """The saver; the event is set after each append that does not claim the thread, `since` another event is set."""
-    assert isinstance(saver, JournalSaver)
+    if not isinstance(saver, JournalSaver):
+        pytest.skip("this saver takes no appends")
 
     def watch(append: Append, send: Callable[[Append], Receipt]) -> Receipt:
         receipt = send(append)

@@ -27,9 +27,10 @@ class World:
 
     def outwait(self, node: str) -> None:
         """Return when all other tasks of the step are stored: which ones a failure cuts off is luck there."""
-        deadline = monotonic() + 2
-        while self.unfinished and set(self.unfinished()) != {node} and monotonic() < deadline:
-            Event().wait(0.0005)
+        deadline = monotonic() + 60
+        while self.unfinished and set(self.unfinished()) != {node}:
+            assert monotonic() < deadline, f"{self.unfinished()} are not stored"
+            Event().wait(0.0005)  # neither side tells of what it stored
 
 
 def tail(left: list[str], right: list[str]) -> list[str]:

@@ -1,5 +1,5 @@
 """The journal in PostgreSQL."""
 
-from pregel.checkpoint.postgres.saver import PostgresSaver
+from pregel.checkpoint.postgres.saver import Conn, PostgresSaver
 
-__all__ = ["PostgresSaver"]
+__all__ = ["Conn", "PostgresSaver"]

@@ -5,6 +5,7 @@
 2. Only the exact type is matched. A subclass would come back as its base, so it has no codec.
 3. `dump` gives plain values (packed by the caller, so they may nest) or, when `raw`, the bytes themselves; `load` is
    its inverse.
+4. `load` meets bytes that anybody may have written: what it calls takes neither long nor much memory on any input.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+import msgpack  # type: ignore[import-untyped]
+
 from pregel.channels import DeltaSnapshot
 from pregel.question import Interrupt
 from pregel.types import Command, Overwrite, PregelTask, Send, StateSnapshot, StateUpdate, TimeoutPolicy
@@ -35,9 +38,19 @@ class Refused(TypeError):
         self.reason, self.fix = reason, fix
 
 
+class TooDeep(Refused):
+    """The value is nested more deeply than it could be read."""
+
+    def __init__(self) -> None:
+        super().__init__("it is nested too deeply, or contains itself", "Flatten it.")
+
+
 @dataclass(slots=True, frozen=True)
 class Codec:
-    """How one type is stored. `names` are the attributes behind the parts of `dump`, for error paths."""
+    """How one type is stored. `names` are the attributes behind the parts of `dump`, for error paths.
+
+    `secret` values are stored only by a serialiser that encrypts.
+    """
 
     code: int
     dump: Callable[[Any], Any]
@@ -45,6 +58,7 @@ class Codec:
     raw: bool = False
     unordered: bool = False
     names: tuple[str, ...] = ()
+    secret: bool = False
 
 
 def record(code: int, cls: Callable[..., Any], *names: str) -> Codec:
@@ -67,7 +81,17 @@ def load_int(raw: bytes) -> int:
     return int.from_bytes(raw, "big", signed=True)
 
 
+def load_fraction(parts: list[Any]) -> Fraction:
+    numerator, denominator = parts
+    if type(numerator) is not int or type(denominator) is not int:  # from text, "1e999999999" fills the memory
+        raise ValueError("a fraction is two integers")
+    return Fraction(numerator, denominator)
+
+
 # -- dates and times ---------------------------------------------------------------------------------------------------
+
+DATE = ("year", "month", "day")
+TIME = ("hour", "minute", "second", "microsecond", "tzinfo", "fold")
 
 
 def dump_datetime(d: datetime) -> list[Any]:
@@ -89,7 +113,9 @@ def load_time(parts: list[Any]) -> time:
 
 
 def checked_zone(zone: tzinfo | None) -> tzinfo | None:
-    if zone is None or type(zone) is timezone or (type(zone) is ZoneInfo and zone.key):
+    if zone is None or type(zone) is timezone or type(zone) is ZoneInfo:
+        return zone
+    if type(zone).__module__ == "pydantic_core._pydantic_core":  # what pydantic gives a time that it parsed
         return zone
     raise Refused(
         f"its time zone is a {type(zone).__module__}.{type(zone).__qualname__}",
@@ -97,19 +123,31 @@ def checked_zone(zone: tzinfo | None) -> tzinfo | None:
     )
 
 
-def dump_timezone(zone: timezone) -> list[Any]:
+UTC_BYTES = b"\x93\x00\x00\x00"
+
+
+def dump_timezone(zone: timezone) -> bytes:
+    if zone is UTC:  # by far the most frequent
+        return UTC_BYTES
     offset, *name = zone.__getinitargs__()  # type: ignore[attr-defined]
-    return [offset.days, offset.seconds, offset.microseconds, *name]
+    parts = [offset.days, offset.seconds, offset.microseconds, *name]
+    packed: bytes = msgpack.packb(parts, unicode_errors="surrogatepass")
+    return packed
 
 
-def load_timezone(parts: list[Any]) -> timezone:
-    offset = timedelta(*parts[:3])
-    return timezone(offset, *parts[3:]) if offset or len(parts) > 3 else UTC
+def load_timezone(raw: bytes) -> timezone:
+    if raw == UTC_BYTES:
+        return UTC
+    parts = msgpack.unpackb(raw, unicode_errors="surrogatepass")
+    return timezone(timedelta(*parts[:3]), *parts[3:])
 
 
 def dump_zone(zone: ZoneInfo) -> bytes:
-    checked_zone(zone)
-    return zone.key.encode()
+    try:
+        zone.__reduce__()  # raises for one that was read from a file, under whatever key
+        return zone.key.encode()
+    except Exception:
+        raise Refused("the time zone was read from a file", "Use zoneinfo.ZoneInfo(key).") from None
 
 
 # -- collections -------------------------------------------------------------------------------------------------------
@@ -129,6 +167,20 @@ def dump_defaultdict(value: defaultdict[Any, Any]) -> list[Any]:
 
 def load_defaultdict(parts: list[Any]) -> defaultdict[Any, Any]:
     return defaultdict(FACTORIES[parts[0]], parts[1])
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def dump_pattern(pattern: re.Pattern[Any]) -> list[Any]:
+    if pattern.flags & re.DEBUG:
+        raise Refused("it would print itself each time it is loaded", "Compile it without re.DEBUG.")
+    return [pattern.pattern, pattern.flags]
+
+
+def load_pattern(parts: list[Any]) -> re.Pattern[Any]:
+    text, flags = parts
+    return re.compile(text, flags & ~re.DEBUG)
 
 
 # -- paths and addresses -----------------------------------------------------------------------------------------------
@@ -152,7 +204,9 @@ def text_codec(code: int, kinds: tuple[Any, ...]) -> Codec:
 # -- the table ---------------------------------------------------------------------------------------------------------
 
 TUPLE, INT, BYTEARRAY = 8, 9, 10
-ENUM, FLAG, DATACLASS, NAMEDTUPLE, PYDANTIC, MESSAGE = 40, 41, 42, 43, 44, 45
+NDARRAY, NUMPY_SCALAR, NUMPY_DTYPE, PANDAS = 33, 34, 35, 36  # in files of their own
+URL, FIXED_ZONE, SECRET = 37, 38, 39
+ENUM, FLAG, DATACLASS, NAMEDTUPLE, PYDANTIC, MESSAGE, SUBCLASS = 40, 41, 42, 43, 44, 45, 46
 
 _path = text_codec(28, PATHS)
 _address = text_codec(32, ADDRESSES)
@@ -169,18 +223,18 @@ TABLE: dict[type, Codec] = {
     Counter: Codec(16, dict, Counter),
     complex: record(17, complex, "real", "imag"),
     Decimal: Codec(18, lambda value: str(value).encode(), lambda raw: Decimal(raw.decode()), raw=True),
-    Fraction: record(19, Fraction, "numerator", "denominator"),
-    datetime: Codec(20, dump_datetime, load_datetime),
-    date: record(21, date, "year", "month", "day"),
-    time: Codec(22, dump_time, load_time),
+    Fraction: Codec(19, lambda value: [value.numerator, value.denominator], load_fraction),
+    datetime: Codec(20, dump_datetime, load_datetime, names=(*DATE, *TIME)),
+    date: record(21, date, *DATE),
+    time: Codec(22, dump_time, load_time, names=TIME),
     timedelta: record(23, timedelta, "days", "seconds", "microseconds"),
-    timezone: Codec(24, dump_timezone, load_timezone),
+    timezone: Codec(24, dump_timezone, load_timezone, raw=True),
     ZoneInfo: Codec(25, dump_zone, lambda raw: ZoneInfo(raw.decode()), raw=True),
     UUID: Codec(26, lambda value: value.bytes, lambda raw: UUID(bytes=raw), raw=True),
     range: record(27, range, "start", "stop", "step"),
     **dict.fromkeys(PATHS, _path),
     slice: record(29, slice, "start", "stop", "step"),
-    re.Pattern: record(30, re.compile, "pattern", "flags"),
+    re.Pattern: Codec(30, dump_pattern, load_pattern, names=("pattern", "flags")),
     type(Ellipsis): Codec(31, lambda value: b"", lambda raw: ..., raw=True),
     **dict.fromkeys(ADDRESSES, _address),
     Send: Codec(

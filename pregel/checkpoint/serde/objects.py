@@ -1,149 +1,317 @@
-"""User classes as stored values: enums, dataclasses, named tuples, pydantic models, messages.
+"""User classes as stored values: enums, dataclasses, attrs classes, named tuples, models, messages, kinds of builtins.
 
 1. Only a registered class is stored or loaded. Bytes that name any other are refused; nothing is imported.
 2. An object comes back with the attributes it had, without its constructor. If the class has other fields now, the
    class itself decides (its constructor or its validation), and what does not fit is an error.
+3. A class that is of another kind now than when it was stored is an error: bytes never choose what is called.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum, Flag
 from typing import Any
 
-from pregel.checkpoint.serde.codecs import DATACLASS, ENUM, FLAG, MESSAGE, NAMEDTUPLE, PYDANTIC, Codec, Refused
-from pregel.checkpoint.serde.registry import is_namedtuple, is_pydantic_model, name_of
+from pregel.checkpoint.serde.attributes import Attributes, builtin_base, is_plain_object
+from pregel.checkpoint.serde.codecs import (
+    DATACLASS,
+    ENUM,
+    FLAG,
+    MESSAGE,
+    NAMEDTUPLE,
+    PYDANTIC,
+    SUBCLASS,
+    Codec,
+    Refused,
+)
+from pregel.checkpoint.serde.registry import (
+    is_builtin_subclass,
+    is_namedtuple,
+    is_pydantic_model,
+    is_record,
+    name_of,
+    replaced,
+)
 
-BUILTINS = (list, dict, tuple, set, frozenset, str, bytes, bytearray, int, float, complex)
-MESSAGES = "pregel.messages"
+MESSAGES = "pregel.messages."
 
-Find = Callable[[str], type]
-"""The registered class of that name."""
+Parts = list[Any]
+"""What is stored of an object; the name of its class comes first."""
+
+
+@dataclass(slots=True, frozen=True)
+class Kind:
+    """A kind of user class. `writer` and `reader` are made once for each class and used for each object."""
+
+    code: int
+    is_a: str
+    has: Callable[[type], bool]
+    writer: Callable[[Any, str], Callable[[Any], Parts]]
+    reader: Callable[[Any], Callable[[Parts], Any]]
+
+
+def kind_of(cls: type) -> Kind | None:
+    """What kind of storable class this is, if any."""
+    return next((kind for kind in KINDS if kind.has(cls)), None)
 
 
 def codec_of(cls: type, allowed: Callable[[type], bool]) -> Codec:
     """How instances of a class are stored; Refused when they cannot be, with the reason."""
-    name = name_of(cls)
-    message = message_codec(cls)
-    if message is not None and message[0]:
-        return message[1]
-    kind = message[1] if message else _codec_of_kind(cls, name)
+    kind = kind_of(cls)
     if kind is None:
-        raise _refusal(cls)
+        raise refusal(cls)
+    if kind.code == MESSAGE and cls.__module__.startswith(MESSAGES):
+        return Codec(MESSAGE, kind.writer(cls, cls.__name__), tuple)
+    name = name_of(cls)
     if not allowed(cls):
-        raise Refused(
-            f"the class {name} is not registered",
-            f"Use it in the state schema, or call register_types([{cls.__name__}]) or JsonPlusSerializer(allow=[...]).",
-        )
-    return kind
+        raise _replaced(name) if cls in replaced else _unregistered(cls, name)
+    names = cls._fields if kind.code == NAMEDTUPLE else ()  # type: ignore[attr-defined]
+    return Codec(kind.code, kind.writer(cls, name), tuple, names=names)
 
 
-def message_codec(cls: type) -> tuple[bool, Codec] | None:
-    """For a message class: whether it is ours (always allowed), and its codec."""
-    if not any(base.__module__ == f"{MESSAGES}.base" and base.__name__ == "BaseMessage" for base in cls.__mro__):
-        return None
-    ours = cls.__module__.startswith(f"{MESSAGES}.")
-    name = cls.__name__ if ours else name_of(cls)
-    return ours, Codec(MESSAGE, lambda value: [name, value.to_fields()], tuple)
+def reader_of(cls: type, code: int) -> Callable[[Parts], Any]:
+    """Makes objects of a class from what was stored of them under this code."""
+    kind = kind_of(cls)
+    if kind is None or kind.code != code:
+        was = next((kind.is_a for kind in KINDS if kind.code == code), "something else")
+        raise ValueError(f"{name_of(cls)} was stored as {was}, and is {kind.is_a if kind else 'none'} now")
+    return kind.reader(cls)
 
 
-def _codec_of_kind(cls: type, name: str) -> Codec | None:
-    if issubclass(cls, Flag):
-        return Codec(FLAG, lambda value: [name, value.value], tuple)
-    if issubclass(cls, Enum):
-        return Codec(ENUM, lambda value: [name, value.name], tuple)
-    if is_namedtuple(cls):
-        return Codec(NAMEDTUPLE, lambda value: [name, list(value)], tuple)
-    if issubclass(cls, BUILTINS):
-        return None
-    if is_pydantic_model(cls):
-        from pregel.checkpoint.serde.pydantic_models import dump_model
-
-        return Codec(PYDANTIC, lambda value: [name, *dump_model(value)], tuple)
-    if dataclasses.is_dataclass(cls):
-        return Codec(DATACLASS, lambda value: [name, attributes(value)], tuple)
-    return None
+def _unregistered(cls: type, name: str) -> Refused:
+    ways = f"call register_types([{cls.__name__}]) or JsonPlusSerializer(allow=[...])"
+    if "<locals>" in name:
+        ways += "; better move it to the top of a module, so that other processes find it"
+    return Refused(f"the class {name} is not registered", f"Use it in the state schema, or {ways}.")
 
 
-def _refusal(cls: type) -> Refused:
+def _replaced(name: str) -> Refused:
+    return Refused(
+        f"the class {name} was defined anew since, and this object is of the old one",
+        "Make the object again, and give two classes two names.",
+    )
+
+
+def refusal(cls: type) -> Refused:
+    """Why objects of a class cannot be stored at all."""
     name = f"{cls.__module__}.{cls.__qualname__}".removeprefix("builtins.")
-    base = next((base for base in BUILTINS if issubclass(cls, base) and base is not cls), None)
-    if base is not None:
+    if issubclass(cls, BaseException):
+        return Refused(f"an exception ({name}) does not survive storing", "Store repr(error) or its fields.")
+    if cls.__module__.startswith("pydantic.v1"):
+        return Refused(f"{name} is a model of pydantic 1", "Derive it from pydantic.BaseModel.")
+    base = builtin_base(cls)
+    if base is not object and base is not cls:
         return Refused(
             f"a {name} would come back as a plain {base.__name__}",
             f"Store a {base.__name__}, convert it when you read.",
         )
-    if issubclass(cls, BaseException):
-        return Refused(f"an exception ({name}) does not survive storing", "Store repr(error) or its fields.")
     return Refused(
         f"objects of type {name} cannot be stored",
         "Store plain data, a dataclass, a pydantic model or a message; keep connections and locks out of the state.",
     )
 
 
-def attributes(value: Any) -> dict[str, Any]:
-    """What an instance holds: its __dict__, and its filled slots."""
-    held = dict(value.__dict__) if hasattr(value, "__dict__") else {}
-    for field in dataclasses.fields(value):
-        if field.name not in held and hasattr(value, field.name):
-            held[field.name] = getattr(value, field.name)
-    return held
+# -- enums -------------------------------------------------------------------------------------------------------------
 
 
-# -- back again --------------------------------------------------------------------------------------------------------
+def _enum_writer(cls: Any, name: str) -> Callable[[Any], Parts]:
+    members = cls.__members__
+
+    def dump(value: Any) -> Parts:
+        if members.get(value.name) is not value:
+            raise Refused(f"{value!r} is not among the members of its enum", "Store a member.")
+        return [name, value.name]
+
+    return dump
 
 
-def load_enum(find: Find, parts: list[Any]) -> Any:
-    return find(parts[0])[parts[1]]  # type: ignore[index]
+def _enum_reader(cls: Any) -> Callable[[Parts], Any]:
+    members = cls.__members__
+    return lambda parts: members[parts[1]]
 
 
-def load_flag(find: Find, parts: list[Any]) -> Any:
-    return find(parts[0])(parts[1])
+def _flag_writer(cls: Any, name: str) -> Callable[[Any], Parts]:
+    return lambda value: [name, value.value]
 
 
-def load_namedtuple(find: Find, parts: list[Any]) -> Any:
-    cls: Any = find(parts[0])
-    return tuple.__new__(cls, parts[1]) if len(parts[1]) == len(cls._fields) else cls(*parts[1])
+def _flag_reader(cls: Any) -> Callable[[Parts], Any]:
+    def load(parts: Parts) -> Any:
+        if type(parts[1]) is not int:
+            raise ValueError("a flag is an integer")
+        return cls(parts[1])
+
+    return load
 
 
-def load_dataclass(find: Find, parts: list[Any]) -> Any:
-    cls: Any = find(parts[0])
-    held: dict[str, Any] = parts[1]
-    fields = dataclasses.fields(cls)
-    if not all(field.name in held for field in fields if field.init):
-        return cls(**{field.name: held[field.name] for field in fields if field.init and field.name in held})
-    value = object.__new__(cls)
-    names = held if hasattr(value, "__dict__") else held.keys() & {field.name for field in fields}
-    for name in names:
-        object.__setattr__(value, name, held[name])
-    return value
+# -- named tuples and kinds of builtins --------------------------------------------------------------------------------
 
 
-def load_pydantic(find: Find, parts: list[Any]) -> Any:
-    from pregel.checkpoint.serde.pydantic_models import load_model
+def _namedtuple_writer(cls: Any, name: str) -> Callable[[Any], Parts]:
+    attributes = Attributes(cls)
 
-    return load_model(find(parts[0]), parts[1:])
+    def dump(value: Any) -> Parts:
+        held = attributes.of(value)
+        items = [*tuple.__iter__(value)]
+        return [name, items, held] if held else [name, items]
 
-
-def load_message(find: Find, parts: list[Any]) -> Any:
-    name = parts[0]
-    if ":" in name:
-        cls: Any = find(name)
-    else:
-        from pregel import messages
-
-        cls = getattr(messages, name, None)
-        if not (isinstance(cls, type) and issubclass(cls, messages.BaseMessage)):
-            raise ValueError(f"there is no message class {name!r}")
-    return cls.from_fields(parts[1])
+    return dump
 
 
-LOADERS: dict[int, Callable[[Find, list[Any]], Any]] = {
-    ENUM: load_enum,
-    FLAG: load_flag,
-    NAMEDTUPLE: load_namedtuple,
-    DATACLASS: load_dataclass,
-    PYDANTIC: load_pydantic,
-    MESSAGE: load_message,
+def _namedtuple_reader(cls: Any) -> Callable[[Parts], Any]:
+    attributes, size = Attributes(cls), len(cls._fields)
+
+    def load(parts: Parts) -> Any:
+        items = parts[1]
+        value = tuple.__new__(cls, items) if len(items) == size else cls(*items)
+        if len(parts) > 2:
+            attributes.set(value, parts[2])
+        return value
+
+    return load
+
+
+CONTENT: dict[type, Callable[[Any], Any]] = {
+    list: lambda value: [*list.__iter__(value)],
+    dict: lambda value: {key: dict.__getitem__(value, key) for key in dict.__iter__(value)},
+    tuple: lambda value: (*tuple.__iter__(value),),
+    set: lambda value: {*set.__iter__(value)},
+    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+    str: str.__str__,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    bytearray: lambda value: bytearray(bytearray.__getitem__(value, slice(None))),
+    int: int.__int__,
+    float: float.__float__,
+    complex: complex.__complex__,
 }
+FILL: dict[type, Callable[[Any, Any], None]] = {
+    list: list.extend,
+    dict: dict.update,
+    set: set.update,
+    bytearray: bytearray.extend,
+}
+
+
+def _subclass_writer(cls: type, name: str) -> Callable[[Any], Parts]:
+    attributes, content = Attributes(cls), CONTENT[builtin_base(cls)]
+
+    def dump(value: Any) -> Parts:
+        held = attributes.of(value)
+        return [name, content(value), held] if held else [name, content(value)]
+
+    return dump
+
+
+def _subclass_reader(cls: type) -> Callable[[Parts], Any]:
+    attributes = Attributes(cls)
+    base = builtin_base(cls)
+    new: Callable[..., Any] = base.__new__
+    fill = FILL.get(base)
+
+    def load(parts: Parts) -> Any:
+        content = parts[1]
+        if type(content) is not base:
+            raise ValueError(f"{name_of(cls)} was stored as a {type(content).__name__}, and is a {base.__name__} now")
+        if fill is None:
+            value = new(cls, content)
+        else:
+            value = new(cls)
+            fill(value, content)
+        if len(parts) > 2:
+            attributes.set(value, parts[2])
+        return value
+
+    return load
+
+
+# -- dataclasses and attrs classes -------------------------------------------------------------------------------------
+
+
+def _record_writer(cls: type, name: str) -> Callable[[Any], Parts]:
+    if not is_plain_object(cls):
+        raise refusal(cls)
+    attributes = Attributes(cls)
+    return lambda value: [name, attributes.of(value)]
+
+
+def _record_reader(cls: Any) -> Callable[[Parts], Any]:
+    attributes = Attributes(cls)
+    arguments, always = _fields(cls)
+    needed = frozenset(name for name in always if _is_kept_by_name(cls, name, attributes))
+
+    def load(parts: Parts) -> Any:
+        held: dict[str, Any] = parts[1]
+        if not needed <= held.keys():
+            return cls(**{argument: held[name] for name, argument in arguments.items() if name in held})
+        value = object.__new__(cls)
+        attributes.set(value, held)
+        return value
+
+    return load
+
+
+def _fields(cls: Any) -> tuple[dict[str, str], set[str]]:
+    """The constructor's argument for each field that it takes; and the fields that it never leaves unset."""
+    if not dataclasses.is_dataclass(cls):
+        attrs: Any = cls.__attrs_attrs__
+        return {one.name: one.alias for one in attrs if one.init}, {one.name for one in attrs}
+    fields, unset = dataclasses.fields(cls), dataclasses.MISSING
+    arguments = {one.name: one.name for one in fields if one.init}
+    filled = {one.name for one in fields if one.default is not unset or one.default_factory is not unset}
+    return arguments, filled | arguments.keys()
+
+
+def _is_kept_by_name(cls: type, name: str, attributes: Attributes) -> bool:
+    """Whether a field's value lies under its own name: a descriptor may keep it elsewhere."""
+    return name in attributes.members or not inspect.isdatadescriptor(inspect.getattr_static(cls, name, None))
+
+
+# -- models and messages -----------------------------------------------------------------------------------------------
+
+
+def _model_writer(cls: Any, name: str) -> Callable[[Any], Parts]:
+    from pregel.checkpoint.serde.pydantic_models import writer
+
+    return writer(cls, name)
+
+
+def _model_reader(cls: Any) -> Callable[[Parts], Any]:
+    from pregel.checkpoint.serde.pydantic_models import reader
+
+    return reader(cls)
+
+
+def _is_message(cls: type) -> bool:
+    return any(base.__module__ == f"{MESSAGES}base" and base.__name__ == "BaseMessage" for base in cls.__mro__)
+
+
+def _message_writer(cls: Any, name: str) -> Callable[[Any], Parts]:
+    from pregel.checkpoint.serde.messages import writer
+
+    return writer(cls, name)
+
+
+def _message_reader(cls: Any) -> Callable[[Parts], Any]:
+    from pregel.checkpoint.serde.messages import reader
+
+    return reader(cls)
+
+
+def _is_exception(cls: type) -> bool:
+    return issubclass(cls, BaseException)
+
+
+KINDS = (
+    Kind(FLAG, "a flag", lambda cls: issubclass(cls, Flag), _flag_writer, _flag_reader),
+    Kind(ENUM, "an enum", lambda cls: issubclass(cls, Enum), _enum_writer, _enum_reader),
+    Kind(NAMEDTUPLE, "a named tuple", is_namedtuple, _namedtuple_writer, _namedtuple_reader),
+    Kind(MESSAGE, "a message", _is_message, _message_writer, _message_reader),
+    Kind(PYDANTIC, "a model", is_pydantic_model, _model_writer, _model_reader),
+    Kind(SUBCLASS, "a kind of builtin", is_builtin_subclass, _subclass_writer, _subclass_reader),
+    Kind(
+        DATACLASS, "a dataclass", lambda cls: is_record(cls) and not _is_exception(cls), _record_writer, _record_reader
+    ),
+)
+USER_CODES = frozenset(kind.code for kind in KINDS)

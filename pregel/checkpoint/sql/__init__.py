@@ -45,8 +45,7 @@ def statements(file: str) -> dict[str, str]:
 GUARDS = frozenset({"append", "release", "claim", "create", "standing"})
 """The statements of an append, which each saver performs in its own way."""
 
-ASKED = frozenset(
-    """
+_ASKED = """
     thread threads namespace newest newest_id newest_before checkpoint manifest values writes
     page_namespace page_thread page_all names name intern
     make_thread touch add_namespaces add_checkpoints add_values add_writes delete_checkpoint
@@ -55,6 +54,6 @@ ASKED = frozenset(
     heads namespaces value_keys threads_of_run stale set_parent rewrite_checkpoint bump_gen
     prune_checkpoints prune_writes delete_writes_of delete_value drop_namespace sweep_tombstones
     copy_thread copy_namespaces copy_checkpoints copy_values copy_writes
-    """.split()
-)
+"""
+ASKED = frozenset(_ASKED.split())
 """The statements that flows ask for, by name: every saver has them all."""
