@@ -293,9 +293,15 @@ class Append:
 class Receipt:
     """What became of an append: `landed`, and the thread's row after it (or as it is, when it was refused).
 
-    The row has no namespaces and no `last_id`; tno 0 says that the thread is gone. A store may leave the row out after
-    an append without a claim: it is as the append said.
+    The row has no namespaces and no `last_id`; tno 0 says that the thread is gone. A store may leave it out after an
+    append that neither claimed nor released: it is as the append said.
     """
 
     landed: bool
-    thread: ThreadRow | None = None
+    row: ThreadRow | None = None
+
+    @property
+    def thread(self) -> ThreadRow:
+        """The row, where the store must give one."""
+        assert self.row is not None
+        return self.row

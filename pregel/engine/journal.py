@@ -160,8 +160,8 @@ class Journal:
     def settle(self, append: Append, receipt: Receipt) -> None:
         """Take in the answer to an append."""
         if receipt.landed:
-            if receipt.thread is not None:
-                self.row, self.epoch = receipt.thread, receipt.thread.epoch
+            if receipt.row is not None:
+                self.row, self.epoch = receipt.row, receipt.row.epoch
             self.claimed = append.release is None
             if append.release is not None:
                 self.abandon()
@@ -169,7 +169,6 @@ class Journal:
         self.abandon()
         if append.claim is not None:
             raise ClaimMissed
-        assert receipt.thread is not None  # a refusal says how the row is
         if receipt.thread.tno == 0:
             raise ThreadDeleted(thread=self.thread)
         raise AuthorityLost(

@@ -59,7 +59,7 @@ class Landed:
                 self.writes.add(write[:4])
 
     def _authority(self, append: Append, receipt: Receipt) -> None:
-        seq = append.seq + append.k if receipt.thread is None else receipt.thread.seq
+        seq = append.seq + append.k if receipt.row is None else receipt.row.seq
         if append.k < 1 or append.seq != self.seq or seq != append.seq + append.k:
             self._break(f"seq went from {self.seq} to {seq} by an append of {append.seq} + {append.k}")
         if append.claim is None and append.run != self.run:

@@ -55,9 +55,9 @@ class Run:
         receipt = self.saver.append(append)
         if receipt.landed:
             self.seq = append.seq + append.k
-        if receipt.landed and receipt.thread is not None:
-            assert receipt.thread.seq == self.seq
-            self.epoch, self.tno = receipt.thread.epoch, receipt.thread.tno
+        if receipt.landed and receipt.row is not None:
+            assert receipt.row.seq == self.seq
+            self.epoch, self.tno = receipt.row.epoch, receipt.row.tno
         return receipt
 
     def claim(self, **options: Any) -> Receipt:
