@@ -18,7 +18,7 @@ CANCEL = 80877102  # what a connection begins with that only cancels a statement
 
 
 class Proxy:
-    """Leads to the database of a DSN by its own `dsn`; `answers` counts the statements that were answered through it."""
+    """Leads to the database of a DSN by a `dsn` of its own; `answers` counts the statements that were answered."""
 
     def __init__(self, dsn: str) -> None:
         self.to = conninfo_to_dict(dsn)
