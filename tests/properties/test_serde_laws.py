@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections import Counter, OrderedDict, defaultdict, deque
+from contextlib import suppress
 from dataclasses import field, make_dataclass
 from datetime import UTC, timedelta, timezone
 from pathlib import PurePosixPath, PureWindowsPath
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from pregel.checkpoint.serde.base import CannotStore
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pregel.errors import SerializationError
 from pregel.messages import AIMessage, HumanMessage, ToolMessage
 from pregel.types import Command, Interrupt, Overwrite, Send
 
@@ -126,6 +128,16 @@ def test_a_compressed_value_is_the_value(value: Any) -> None:
 
     assert value == serde.loads_typed(stored)
     assert stored[0] != "zlib" or serde.dumps(value) == zlib.decompress(stored[1])
+
+
+@given(values, st.lists(st.tuples(st.integers(0, 400), st.binary(max_size=4)), min_size=1, max_size=4))
+def test_damaged_bytes_are_a_value_or_the_named_error(value: Any, changes: list[tuple[int, bytes]]) -> None:
+    data = bytearray(serde.dumps(value))
+    for at, changed in changes:
+        data[at : at + len(changed)] = changed
+
+    with suppress(SerializationError):
+        serde.loads(bytes(data))
 
 
 # -- drawn classes -----------------------------------------------------------------------------------------------------
