@@ -48,14 +48,13 @@ class Verbs:
             return getattr(self.saver, verb)(*args, **options)
         return self._loop.run(_coroutine(getattr(self.saver, f"a{verb}")(*args, **options)))
 
-    def together(self, calls: Sequence[tuple[Any, ...]]) -> None:
-        """Verbs at the same time: each a tuple of its name and arguments."""
+    def together(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The answers of verbs at the same time: each a tuple of its name and arguments."""
         if self.awaited:
-            self._loop.run(_all(getattr(self.saver, f"a{verb}")(*args) for verb, *args in calls))
-            return
+            return self._loop.run(_all(getattr(self.saver, f"a{verb}")(*args) for verb, *args in calls))
         with ThreadPoolExecutor(len(calls)) as pool:
-            for done in [pool.submit(getattr(self.saver, verb), *args) for verb, *args in calls]:
-                done.result()
+            under_way = [pool.submit(getattr(self.saver, verb), *args) for verb, *args in calls]
+            return [done.result() for done in under_way]
 
     # -- the first tier ----------------------------------------------------------------------------------------------
 
@@ -130,8 +129,8 @@ async def _coroutine(work: Any) -> Any:
     return await work
 
 
-async def _all(work: Any) -> None:
-    await asyncio.gather(*work)
+async def _all(work: Any) -> list[Any]:
+    return list(await asyncio.gather(*work))
 
 
 async def _collected(found: Any) -> list[Any]:
