@@ -28,8 +28,8 @@ def damage(saver: JournalSaver, *requests: Sql | Many) -> None:
     """Do these statements to the rows of a thread."""
 
     def flow() -> Flow[None]:
-        for request in requests:
-            yield request  # noqa: UP028  # a reply is sent to each
+        for request in requests:  # noqa: UP028  # a reply is sent to each
+            yield request
 
     saver.write(flow())
 
