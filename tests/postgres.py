@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -155,8 +155,10 @@ def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
         try:
             psycopg.connect(f"host=127.0.0.1 port={port} user=postgres dbname=postgres", connect_timeout=5).close()
         except psycopg.OperationalError:
-            continue
-        return
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.02)
+        else:
+            return
 
 
 # -- the one of the session --------------------------------------------------------------------------------------------

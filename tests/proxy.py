@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ CANCEL = 80877102  # what a connection begins with that only cancels a statement
 
 
 class Proxy:
-    """Leads to the database of a DSN by its own `dsn`; `answers` counts the statements that were answered through it."""
+    """Leads to the database of a DSN by a `dsn` of its own; `answers` counts the statements that were answered."""
 
     def __init__(self, dsn: str) -> None:
         self.to = conninfo_to_dict(dsn)
@@ -26,6 +26,7 @@ class Proxy:
         self.cut_at = 0  # the number of the answer at which the connection is cut
         self.when: Literal["before", "after"] = "after"
         self.cuts = 0
+        self.on_cut: Callable[[], object] = lambda: None
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
@@ -83,6 +84,7 @@ class Proxy:
         _relay_answer(server, client)
         for message, ends in _messages(client):
             if ends and self._falls("before"):
+                self.on_cut()
                 break
             server.sendall(message)
             if ends:
@@ -90,6 +92,7 @@ class Proxy:
                 answer, _ = _answer(server)
                 self.answers += 1
                 if falls:
+                    self.on_cut()
                     break  # the server has done it, and nobody hears
                 client.sendall(answer)
         _shut(client)

@@ -25,6 +25,7 @@ from pregel.checkpoint.keys import thread_digest
 from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.shapes import coordinates, tuple_of
+from pregel.checkpoint.verify import Finding, verify_flow
 from pregel.config import RunnableConfig
 from pregel.errors import AsyncOnlyError
 from pregel.flow import Flow
@@ -160,6 +161,9 @@ class AsyncJournalSaver(JournalSaver):
         threads, now = housekeeping.checked_prune(thread_ids, strategy), time.time()
         left = [one for one in threads if await self.awrite(housekeeping.prune_flow(one, strategy, now)) is False]
         housekeeping.check_left(left, "pruned")
+
+    async def averify(self, thread_id: str) -> Sequence[Finding]:
+        return await self.aread(verify_flow(self._decoder(), thread_id))
 
     async def asweep(self, idle_for: float, *, strategy: str = "delete") -> Sequence[str]:
         now = time.time()

@@ -318,9 +318,9 @@ def get_checkpoint_id(config: RunnableConfig) -> str | None:
     return cast("str | None", config["configurable"].get("checkpoint_id"))
 
 
-def new_id(step: int) -> str:
-    """A fresh uuid6 with the step as its clock sequence."""
-    ticks = time.time_ns() // 100 + 0x01B21DD213814000
+def new_id(step: int, now: int | None = None) -> str:
+    """A uuid6 with the step as its clock sequence. `now`: unix time in 100 ns ticks."""
+    ticks = (time.time_ns() // 100 if now is None else now) + 0x01B21DD213814000
     high = ticks >> 12
     return str(
         uuid.UUID(

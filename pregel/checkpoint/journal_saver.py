@@ -31,6 +31,7 @@ from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.shapes import coordinates, tuple_of
+from pregel.checkpoint.verify import Finding, verify_flow
 from pregel.config import RunnableConfig
 from pregel.errors import MissingThreadError
 from pregel.flow import Flow
@@ -159,6 +160,10 @@ class JournalSaver(BaseCheckpointSaver[str]):
         stale = housekeeping.checked_prune(self.write(housekeeping.stale_flow(before, now)), strategy)
         return [one for one in stale if self.write(housekeeping.prune_flow(one, strategy, now, unless_after=before))]
 
+    def verify(self, thread_id: str) -> Sequence[Finding]:
+        """What is wrong with a thread: each record of it is read. Empty when it is whole."""
+        return self.read(verify_flow(self._decoder(), thread_id))
+
     def get_next_version(self, current: str | None, channel: None = None) -> str:
         return version_text(1 if current is None else counter_of(current) + 1)
 
@@ -230,6 +235,10 @@ class JournalSaver(BaseCheckpointSaver[str]):
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         await self._hop(self.prune, thread_ids, strategy=strategy)
+
+    async def averify(self, thread_id: str) -> Sequence[Finding]:
+        """Async twin of `verify`."""
+        return await self._hop(self.verify, thread_id)
 
     async def asweep(self, idle_for: float, *, strategy: str = "delete") -> Sequence[str]:
         """Async twin of `sweep`."""

@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_resume(commands)
     _add_reads(commands)
+    _add_upkeep(commands)
     _add_demo(commands)
     return parser
 
@@ -107,6 +108,20 @@ def _add_reads(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help_text = "the graph of the thread: adds what runs next, and reads its own types"
         reader.add_argument("--graph", metavar="MODULE:GRAPH", help=help_text)
         reader.set_defaults(command=f"pregel.cli.history:{name}")
+
+
+def _add_upkeep(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    prune = commands.add_parser("prune", help="remove what threads no longer need: their history, or all of them")
+    which = prune.add_mutually_exclusive_group(required=True)
+    which.add_argument("--thread", metavar="ID", nargs="+", help="these threads")
+    which.add_argument("--idle-for", metavar="TIME", help="the threads not written for so long: 90s, 30m, 12h, 7d")
+    prune.add_argument("--delete", action="store_true", help="remove the whole thread; else its newest state stays")
+    verify = commands.add_parser("verify", help="read every record of threads, and say what is damaged")
+    verify.add_argument("--thread", metavar="ID", nargs="+", help="these threads (default: all)")
+    verify.add_argument("--graph", metavar="MODULE:GRAPH", help="a graph whose own types the threads hold")
+    for name, parser in (("prune", prune), ("verify", verify)):
+        _database(parser)
+        parser.set_defaults(command=f"pregel.cli.upkeep:{name}")
 
 
 def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -346,6 +346,10 @@ WRONG_CALLS = {
     "no thread to resume": (["resume", "shop:adding", "--thread", "x", "--db", "a.db"], "There is no thread 'x'"),
     "no thread to show": (["show", "--thread", "x", "--db", "a.db"], "There is no thread 'x'"),
     "no history": (["history", "--thread", "x", "--db", "a.db"], "There is no thread 'x'"),
+    "no thread to prune": (["prune", "--thread", "x", "--db", "a.db"], "There is no thread 'x'"),
+    "no thread to verify": (["verify", "--thread", "x", "--db", "a.db"], "There is no thread 'x'"),
+    "nothing to prune": (["prune", "--db", "a.db"], "--thread"),
+    "no time": (["prune", "--idle-for", "a while", "--db", "a.db"], "is no time"),
     "no checkpoint": (
         ["show", "--thread", "t", "--db", "a.db", "--checkpoint", "1ef00000-0000-6000-8000-000000000000"],
         "has no checkpoint",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -143,6 +144,38 @@ def test_lists_that_nest_too_deeply_are_an_error(head: bytes) -> None:
 def test_bytes_that_say_they_are_large_are_an_error(data: bytes) -> None:
     with pytest.raises(SerializationError):
         serde.loads(data)
+
+
+def bomb(depth: int, claimed: int, elements: int) -> bytes:
+    """Arrays in arrays, each of which says how long it is, in tuples in tuples."""
+    data = b"\xc0" * elements
+    for _ in range(depth):
+        data = msgpack.packb(msgpack.ExtType(8, (b"\xdd" + claimed.to_bytes(4, "big")) * 900 + data))
+    return data
+
+
+@pytest.mark.parametrize(
+    ("depth", "claimed", "elements"),
+    [(1, 2_000, 0), (1, 16_000, 16_000), (1, 1_000_000, 1_000_000), (100, 16_000, 20_000)],
+)
+def test_memory_is_bounded_by_the_size_of_the_bytes(depth: int, claimed: int, elements: int) -> None:
+    data = bomb(depth, claimed, elements)
+    tracemalloc.start()
+    try:
+        with pytest.raises(SerializationError):
+            serde.loads(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 20_000_000 + 10 * len(data)
+
+
+@pytest.mark.parametrize(
+    "value", [list(range(0xDC, 0xDE)) * 40, [[0xDC, 0xDD]] * 70_000, (0xDD,) * 5_000, [b"\xdc" * 9_000]]
+)
+def test_long_arrays_come_back(value: Any) -> None:
+    assert value == serde.loads(serde.dumps(value))
 
 
 # -- compression -------------------------------------------------------------------------------------------------------

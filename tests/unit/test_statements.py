@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pregel.checkpoint import flows, foreign, housekeeping
+from pregel.checkpoint import flows, foreign, housekeeping, verify
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.sql import ASKED, GUARDS, statements
 
-TREES = [ast.parse(Path(module.__file__ or "").read_text("utf-8")) for module in (flows, foreign, housekeeping)]
+TREES = [ast.parse(Path(module.__file__ or "").read_text("utf-8")) for module in (flows, foreign, housekeeping, verify)]
 FILES = sorted(
     entry.name
     for entry in files("pregel.checkpoint.sql").iterdir()

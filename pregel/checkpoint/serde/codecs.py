@@ -91,6 +91,7 @@ def load_fraction(parts: list[Any]) -> Fraction:
 # -- dates and times ---------------------------------------------------------------------------------------------------
 
 DATE = ("year", "month", "day")
+ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
 TIME = ("hour", "minute", "second", "microsecond", "tzinfo", "fold")
 
 
@@ -148,6 +149,13 @@ def dump_zone(zone: ZoneInfo) -> bytes:
         return zone.key.encode()
     except Exception:
         raise Refused("the time zone was read from a file", "Use zoneinfo.ZoneInfo(key).") from None
+
+
+def load_zone(raw: bytes) -> ZoneInfo:
+    key = raw.decode("ascii")
+    if not ZONE.fullmatch(key):
+        raise ValueError("no time zone has such a name")
+    return ZoneInfo(key)
 
 
 # -- collections -------------------------------------------------------------------------------------------------------
@@ -229,7 +237,7 @@ TABLE: dict[type, Codec] = {
     time: Codec(22, dump_time, load_time, names=TIME),
     timedelta: record(23, timedelta, "days", "seconds", "microseconds"),
     timezone: Codec(24, dump_timezone, load_timezone, raw=True),
-    ZoneInfo: Codec(25, dump_zone, lambda raw: ZoneInfo(raw.decode()), raw=True),
+    ZoneInfo: Codec(25, dump_zone, load_zone, raw=True),
     UUID: Codec(26, lambda value: value.bytes, lambda raw: UUID(bytes=raw), raw=True),
     range: record(27, range, "start", "stop", "step"),
     **dict.fromkeys(PATHS, _path),

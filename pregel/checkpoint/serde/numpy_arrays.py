@@ -8,12 +8,14 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from pregel.checkpoint.serde.codecs import NDARRAY, NUMPY_DTYPE, NUMPY_SCALAR, Codec, Refused
 
 Parts = list[Any]
 OBJECT = "O"
+PLAIN = re.compile(r"[<>|=]?[a-zA-Z]\d{0,9}(\[\d{0,9}[a-zA-Zμ]{1,9}\])?")
 
 
 def codec_of(cls: type) -> Codec | None:
@@ -61,10 +63,24 @@ def dtype_of(description: Any) -> Any:
 
     if description == OBJECT:
         return np.dtype(object)
+    if not _is_description(description):
+        raise ValueError("no dtype")
     dtype = np.lib.format.descr_to_dtype(description)
     if dtype.hasobject:
         raise ValueError("a dtype with objects in it is not read")
     return dtype
+
+
+def _is_description(description: Any) -> bool:
+    """Whether this is what `described` gives. NumPy takes, and evaluates, more than that."""
+    match description:
+        case str():
+            return PLAIN.fullmatch(description) is not None
+        case (inner, (*_,)) if not isinstance(description, list):
+            return _is_description(inner)
+        case [*fields]:
+            return all(len(field) in (2, 3) and _is_description(field[1]) for field in fields)
+    return False
 
 
 # -- arrays and scalars ------------------------------------------------------------------------------------------------

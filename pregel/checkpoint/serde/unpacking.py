@@ -4,7 +4,8 @@
    other bytes are an error.
 2. Each call of `unpackb` keeps 40 kB on the C stack, so only the first depths use it, for large values: bytes that nest
    for ever end in an error and not in a crash. An Unpacker has its state on the heap.
-3. No array or text can say that it is longer than all the bytes there are, so little is allocated on its word.
+3. An array is allocated before its elements are read, so bytes that may hold one of 16 or more elements are gone
+   through first, without making anything: it must be as long as it says. Nothing else is allocated on bytes' word.
 """
 
 from __future__ import annotations
@@ -95,6 +96,8 @@ class Unpacking:
             unpacker = self._unpackers.pop()
         except IndexError:
             unpacker = msgpack.Unpacker(None, read_size=SMALL, max_buffer_size=SMALL, **self._settings)
+        if 0xDC in data or 0xDD in data:
+            _check(unpacker, data)
         unpacker.feed(data)
         value = unpacker.unpack()
         if unpacker.read_bytes(1):
@@ -103,9 +106,14 @@ class Unpacking:
         return value
 
     def _unpack_large(self, data: bytes) -> Any:
-        if self._depth < ON_THE_STACK:
+        on_heap = self._depth >= ON_THE_STACK
+        is_checked = 0xDC in data or 0xDD in data
+        if on_heap or is_checked:
+            unpacker = msgpack.Unpacker(None, read_size=len(data), max_buffer_size=len(data), **self._settings)
+            if is_checked:
+                _check(unpacker, data)
+        if not on_heap:
             return msgpack.unpackb(data, **self._settings)
-        unpacker = msgpack.Unpacker(None, read_size=len(data), max_buffer_size=len(data), **self._settings)
         unpacker.feed(data)
         value = unpacker.unpack()
         if unpacker.read_bytes(1):
@@ -130,3 +138,11 @@ class Unpacking:
             raise SerializationError("A stored value is nested too deeply.")
         self._inner = Unpacking(self._readers, self._depth + 1)
         return self._inner
+
+
+def _check(unpacker: msgpack.Unpacker, data: bytes) -> None:
+    """An error when the bytes are not one whole value."""
+    unpacker.feed(data)
+    unpacker.skip()
+    if unpacker.read_bytes(1):
+        raise ValueError(LEFT_OVER)

@@ -125,3 +125,11 @@ def _stats(ask: Callable[..., list[Any]], counters: str, at_least: int = 0) -> t
         if found[0] >= at_least:
             break
     return found
+
+
+def test_every_statement_of_sqlite_has_its_twin() -> None:
+    from pregel.checkpoint.postgres.words import STATEMENTS
+    from pregel.checkpoint.sql import statements
+
+    here = {name.removesuffix("_rows") for name in STATEMENTS}
+    assert set() == statements("sqlite.sql").keys() - here - {"standing_row"}  # its twin is `landed`
