@@ -27,7 +27,7 @@ from pregel.channels import MISSING
 from pregel.channels.base import copy_container
 from pregel.checkpoint.base import Checkpoint, CheckpointTuple, depth_of
 from pregel.checkpoint.decode import iso
-from pregel.checkpoint.keys import counter_of, version_text
+from pregel.checkpoint.keys import counter_of, task_text, version_text
 from pregel.checkpoint.records import (
     CONTROL,
     ERROR,
@@ -296,20 +296,21 @@ class Book:
 
     def add_writes(self, record: TaskWrites, append: Append) -> None:
         """Add what one task wrote."""
+        task = task_text(record.task)
         news: list[tuple[str, Any]] = [
             (channel, told(value) if channel == ERROR and isinstance(value, BaseException) else copy_container(value))
             for channel, value in record.writes
         ]
         if record.child is not None:
-            if self._written.get((record.checkpoint, record.task)):
+            if self._written.get((record.checkpoint, task)):
                 return  # what the task itself wrote stays
             news.insert(0, (SHOWN, record.child))
         if record.first:  # a saver numbers the writes of a call from zero, so it is given the earlier ones again
-            earlier = self._written.setdefault((record.checkpoint, record.task), [])
+            earlier = self._written.setdefault((record.checkpoint, task), [])
             earlier += news
             news = list(earlier)
         writes, _ = self._waiting.setdefault(append.mark, ([], []))
-        writes.append(_Writes(record.ns, record.checkpoint, record.task, record.path, news))
+        writes.append(_Writes(record.ns, record.checkpoint, task, record.path, news))
 
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         """Add a checkpoint, whole."""
@@ -333,7 +334,7 @@ class Book:
             "channel_versions": dict(branch.versions),
             "versions_seen": {node: dict(seen) for node, seen in branch.seen.items()},
             "updated_channels": None if save.updated is None else sorted(save.updated),
-            EXTRA: {"lineage": save.lineage.hex(), "applied": list(save.applied)},
+            EXTRA: {"lineage": bytes(save.lineage).hex(), "applied": list(save.applied)},
         }
         metadata = {"source": save.source, "step": save.step, "parents": {}, **save.metadata}
         _, puts = self._waiting.setdefault(append.mark, ([], []))

@@ -70,6 +70,11 @@ def task_bytes(task: TaskName) -> bytes:
     return id_bytes(task) if isinstance(task, str) else hash16(task)
 
 
+def task_text(task: TaskName) -> str:
+    """A task's id as text."""
+    return task if isinstance(task, str) else id_text(hash16(task))
+
+
 def thread_digest(thread: str) -> bytes:
     """What a tombstone knows a thread by."""
     return sha256(thread.encode("utf-8", "surrogatepass")).digest()
