@@ -32,6 +32,8 @@ ASYNC = "tests/simulation/test_explore_durability.py::test_a_fan_out_ends_the_sa
 EXIT = "tests/simulation/test_explore_durability.py::test_subgraphs_end_the_same_after_a_crash_and_a_cancellation[exit]"
 AHEAD = "tests/simulation/test_write_ahead.py"
 SAVERS = "tests/behaviour/savers/test_appends.py"
+UPKEEP = "tests/behaviour/savers/test_housekeeping.py"
+FIRST_TIER = "tests/behaviour/test_first_tier_savers.py"
 
 
 @dataclass(frozen=True)
@@ -342,6 +344,64 @@ MUTANTS = (
                 "self._loads = serde.loads_typed",
                 'self._loads = lambda typed: typed[1] if typed[0] == "own" else serde.loads_typed(typed)',
             ),
+        ),
+    ),
+    # prune, copies, other people's savers
+    mutant(
+        "a pruned checkpoint leans on one that is gone",
+        f"{UPKEEP}::test_a_large_graph_is_pruned_to_one_whole_manifest",
+        "pregel/checkpoint/housekeeping.py",
+        '    yield Sql("rewrite_checkpoint", (_whole(row, read), tno, row.ns, row.id))\n',
+        "",
+    ),
+    mutant(
+        "a claim is not told of a prune",
+        f"{UPKEEP}::test_a_prune_between_load_and_claim_makes_the_claim_miss",
+        "pregel/checkpoint/housekeeping.py",
+        '    yield Sql("bump_gen", (tno,))\n',
+        "",
+    ),
+    mutant(
+        "a prune takes a live run's records away",
+        f"{UPKEEP}::test_prune_leaves_a_live_thread_alone_and_says_so",
+        "pregel/checkpoint/housekeeping.py",
+        "        return False\n    if strategy",
+        "        pass\n    if strategy",
+    ),
+    mutant(
+        "a value goes with a run although a survivor needs it",
+        f"{UPKEEP}::test_a_value_that_a_survivor_shares_with_a_deleted_run_stays",
+        "pregel/checkpoint/housekeeping.py",
+        "kept.update(Decoder.addresses(Read(row.id, row.manifest, None)))",
+        "pass",
+    ),
+    mutant(
+        "a verb of the old contract is passed by",
+        f"{FIRST_TIER}::test_an_override_of_ours_is_called",
+        "pregel/checkpoint/base.py",
+        "return all(depth is None or depth >= append for depth in depths)",
+        "return True",
+    ),
+    mutant(
+        "another's saver keeps a node's own container",
+        f"{FIRST_TIER}::test_what_a_node_does_to_its_result_later_is_not_in_the_record",
+        "pregel/checkpoint/first_tier.py",
+        "else copy_container(value))",
+        "else value)",
+    ),
+    mutant(
+        "another's saver gets the checkpoint before the writes",
+        f"{FIRST_TIER}::test_a_tasks_writes_are_stored_before_the_checkpoint_that_holds_them",
+        "pregel/checkpoint/first_tier.py",
+        "[one for one in writes if one.checkpoint not in coming]",
+        "[]",
+    ),
+    Mutant(
+        "a run on another's saver goes on from what another run has left behind",
+        f"{FIRST_TIER}::test_a_run_that_loaded_before_another_one_loads_again",
+        (
+            Edit("pregel/checkpoint/first_tier.py", "if held is None or held.seq != append.seq:", "if held is None:"),
+            Edit("pregel/checkpoint/first_tier.py", "if held.epoch != claim.epoch or not (", "if not ("),
         ),
     ),
 )

@@ -4,7 +4,8 @@
    of them a finished task is known and its step is open, never the other way round.
 2. Nothing guards the thread. Runs of this process are kept apart by a table here; two processes are not, which is
    warned about once. No status is kept, and nothing can be sent again when an answer got lost.
-3. The engine grows containers in place, so what is handed over, and what is taken back, is a copy one level deep.
+3. What a task wrote is handed over as a copy one level deep, since a node may go on with its own container. State needs
+   none: a value that was read from a channel, or given to one, never changes later (rule 1 of `channels.base`).
 4. Versions are the saver's own, made by its `get_next_version`; the counters in them are the engine's.
 5. What the reference's shapes have no room for stands in the checkpoint under `EXTRA`. A saver that drops unknown keys
    loses stable idempotency keys over a crash, and nothing else.
@@ -322,7 +323,7 @@ class Book:
             new[channel] = branch.versions[channel] = fresh[counter]
             branch.values.pop(channel, None)
             if value is not MISSING:
-                branch.values[channel] = copy_container(value)
+                branch.values[channel] = value
         for node, counters in save.seen.items():
             branch.seen[node] = _seen_texts(node, counters, before, branch)
         self._branches[save.ns] = branch
@@ -397,7 +398,7 @@ def saved_of(found: CheckpointTuple) -> Saved:
         metadata=metadata,
         created_at=checkpoint.get("ts", ""),
         lineage=bytes.fromhex(extra["lineage"]) if "lineage" in extra else bytes(16),
-        values={channel: copy_container(value) for channel, value in values.items()},
+        values=dict(values),
         counters={channel: counter_of(version) for channel, version in versions.items()},
         ats=dict.fromkeys(versions, 0),
         seen={node: {c: counter_of(version) for c, version in of_node.items()} for node, of_node in seen.items()},
@@ -421,7 +422,7 @@ def _writes_of(found: CheckpointTuple) -> list[Write]:
             index = counts[task] = counts.get(task, -1) + 1
         if channel == RESUME and not isinstance(value, dict):
             continue  # an answer of the reference's engine, which does not say to which question
-        writes.append(Write(task, index, channel, copy_container(value), "", "", shown.get(task)))
+        writes.append(Write(task, index, channel, value, "", "", shown.get(task)))
     return writes
 
 

@@ -155,6 +155,21 @@ def test_a_stored_checkpoint_never_changes(run: Runner, saver: Saver, thread: Th
     assert [["one", "two", "three"], ["one", "two"], ["one"], [], []] == states
 
 
+def test_what_a_node_does_to_its_result_later_is_not_in_the_record(run: Runner, saver: Saver, thread: Thread) -> None:
+    mine: list[str] = []
+
+    def ask(state: State) -> dict[str, Any]:
+        answer = interrupt("?")
+        mine.append("late")
+        return {"b": answer}
+
+    app = parallel("one", "ask", one=lambda state: {"a": mine}, ask=ask).compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+    mine.append("later")
+
+    assert {"a": [], "b": "yes"} == run.invoke(app, Command(resume="yes"), thread("1"))
+
+
 # -- order, crashes ----------------------------------------------------------------------------------------------------
 
 

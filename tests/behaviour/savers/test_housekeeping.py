@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -206,6 +208,25 @@ def test_what_prune_is_given_is_checked(saver: JournalSaver) -> None:
         saver.prune("t")
     with pytest.raises(ValueError, match="keep_latest"):
         saver.prune(["t"], strategy="everything")
+
+
+def test_prunes_beside_runs_lose_nothing(saver: JournalSaver) -> None:
+    class State(TypedDict, total=False):
+        a: Annotated[list[int], operator.add]
+
+    graph = StateGraph(State).add_node("n", lambda state: {"a": [-1]}).add_edge(START, "n").compile(checkpointer=saver)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lambda: [graph.invoke({"a": [number]}, config()) for number in range(15)])
+        for _ in range(15):
+            with suppress(ThreadBusy):
+                saver.prune(["t"])
+        running.result()
+
+    assert [value for number in range(15) for value in (number, -1)] == graph.get_state(config()).values["a"]
+    assert [] == saver.verify("t")
+    saver.prune(["t"])
+    assert [] == saver.verify("t")
+    assert 1 == len(history(saver))
 
 
 # -- runs --------------------------------------------------------------------------------------------------------------
