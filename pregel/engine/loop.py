@@ -96,7 +96,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
 
 def _ended_well(heard: Sequence[Event], task: Task) -> bool:
     """Whether all that was heard is that the one task of a step is done."""
-    return len(heard) == 1 and heard[0].__class__ is Done and heard[0].task is task  # type: ignore[attr-defined]
+    return len(heard) == 1 and heard[0].__class__ is Done and heard[0].task is task
 
 
 def _apply(frame: Frame, step: Step, tasks: Sequence[Task]) -> Exception | None:
