@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
+from pregel.checkpoint import lease
 from pregel.checkpoint.records import Append, Load, Page
 from pregel.engine.effects import Loaded, Step
 from pregel.engine.journal import Journal
@@ -48,6 +49,14 @@ class AwaitingJournal(Journal):
         flight, self.flight = self.flight, None
         if flight is not None:
             await whole_task(flight)
+
+    def hold(self) -> None:
+        lease.closed[self.token] = asyncio.get_running_loop().is_closed
+        super().hold()
+
+    def abandon(self) -> None:
+        super().abandon()
+        lease.closed.pop(self.token, None)
 
     async def _send(self, append: Append) -> None:
         append.epoch = self.epoch

@@ -263,6 +263,36 @@ def test_a_loop_that_is_closed_under_a_run_costs_no_worker_and_no_thread_id(
         assert ended == {"a": ["x", "y"]}
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("durability", ["sync", "async"])
+def test_a_loop_that_is_closed_during_an_append_leaves_the_thread_free_though_somebody_keeps_the_run(
+    thread: Thread, durability: str
+) -> None:
+    under_way, ends = threading.Event(), threading.Event()
+
+    class Slow(InMemorySaver):
+        async def aappend(self, append: Append) -> Receipt:
+            if append.claim is not None or ends.is_set():
+                return self.append(append)
+            under_way.set()
+            await asyncio.Event().wait()
+            raise AssertionError("its loop is closed")
+
+    store = Slow()
+    app = chain("x", "y").compile(checkpointer=store)
+    loop = asyncio.new_event_loop()
+    kept = loop.create_task(app.ainvoke({"a": []}, thread("1"), durability=durability))
+    while not under_way.is_set():
+        loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    ends.set()
+
+    assert app.invoke(None, thread("1")) == {"a": ["x", "y"]}
+    assert not kept.done()
+    del kept
+    gc.collect()  # its warnings belong to this test
+
+
 def test_a_run_that_the_end_of_its_loop_cancels_gives_its_thread_back(saver: Saver, thread: Thread) -> None:
     app = parallel("x", "y", x=waiting("x", 10_000), y=waiting("y", 1)).compile(checkpointer=saver)
 
