@@ -99,6 +99,14 @@ MUTANTS = (
         "if False:  # somebody",
         says="[rules]",
     ),
+    mutant(
+        "finished writes are not flushed on a cancellation",
+        "tests/simulation/test_explore_flat.py::test_attempts_beside_other_work_repeat_nothing_that_is_stored",
+        "pregel/engine/loop.py",
+        "    step.writes.extend(barrier.unsaved)\n    if barrier.cancelled:",
+        "    if not barrier.cancelled:\n        step.writes.extend(barrier.unsaved)\n    if barrier.cancelled:",
+        says="[rules]",
+    ),
     # what a checkpoint says
     mutant(
         "seen versions are not saved",
@@ -123,6 +131,13 @@ MUTANTS = (
         "self.ids.follow(opened.thread.last_id)",
         "pass",
         says="[live]",
+    ),
+    mutant(
+        "an id is only above its parent",
+        "tests/behaviour/test_replay.py::test_ids_grow_over_every_id_of_the_thread_also_those_of_a_clock_that_is_ahead",
+        "pregel/engine/journal.py",
+        "self.ids.follow(opened.thread.last_id)",
+        'self.ids.follow(max((one.id for one in opened.saved if one is not None), default=""))',
     ),
     mutant(
         "exit: the last id is that of the last graph",
