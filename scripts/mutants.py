@@ -400,7 +400,7 @@ MUTANTS = (
     mutant(
         "another's saver keeps a node's own container",
         f"{FIRST_TIER}::test_what_a_node_does_to_its_result_later_is_not_in_the_record",
-        "pregel/checkpoint/first_tier.py",
+        "pregel/checkpoint/book.py",
         "else copy_container(value))",
         "else value)",
     ),
@@ -415,8 +415,8 @@ MUTANTS = (
         "a run on another's saver goes on from what another run has left behind",
         f"{FIRST_TIER}::test_a_run_that_loaded_before_another_one_loads_again",
         (
-            Edit("pregel/checkpoint/first_tier.py", "if held is None or held.seq != append.seq:", "if held is None:"),
-            Edit("pregel/checkpoint/first_tier.py", "if held.epoch != claim.epoch or not (", "if not ("),
+            Edit("pregel/checkpoint/held.py", "if held is None or held.seq != append.seq:", "if held is None:"),
+            Edit("pregel/checkpoint/held.py", "if held.epoch != claim.epoch or not (", "if not ("),
         ),
     ),
 )
