@@ -154,7 +154,13 @@ MUTANTS = (
         "str(step), name, kind",
         "name, kind",
     ),
-    mutant("a task id without its path", DEEP, "pregel/engine/ids.py", "name, kind, *parts)", "name, kind)"),
+    mutant(
+        "a task id without its path",
+        DEEP,
+        "pregel/engine/ids.py",
+        "str(step), name, kind, *parts",
+        "str(step), name, kind",
+    ),
     mutant(
         "an id may repeat within a tick",
         "tests/unit/test_ids.py",
@@ -320,8 +326,8 @@ MUTANTS = (
         "awaiting: a cancellation cuts a load and an append in two",
         "tests/simulation/test_cancel_async.py",
         "pregel/engine/drive_async.py",
-        "            await whole(self._journaled(self.journal, step, events))\n",
-        "            try:\n                await self._journaled(self.journal, step, events)\n"
+        "            await whole(lambda: self._journaled(journal, step, events))\n",
+        "            try:\n                await self._journaled(journal, step, events)\n"
         "            except asyncio.CancelledError:\n                self.sound = True\n                raise\n",
     ),
     mutant(

@@ -121,7 +121,8 @@ class AwaitingDriver:
         """The first half: load, store, and line up what shows."""
         if self.journal is not None and (step.load or step.stores):
             self.sound = False
-            await whole(self._journaled(self.journal, step, events))
+            journal = self.journal
+            await whole(lambda: self._journaled(journal, step, events))
         self.out.extend(step.emit)
 
     async def _journaled(self, journal: AwaitingJournal, step: Step, events: list[Event]) -> None:
@@ -247,11 +248,14 @@ class AwaitingDriver:
                 self.journal.abandon()
             return
         self.live = True  # nothing is awaited in place any more: an exit is news, and cuts nothing short
-        winding = asyncio.create_task(outcome(self._wind_down()))
-        while not winding.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.shield(winding)
-        failure = winding.result()[1] if not winding.cancelled() else None
+        while True:
+            winding = asyncio.create_task(outcome(self._wind_down))
+            while not winding.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.shield(winding)
+            if not winding.cancelled():  # the end of a loop cancels every task: this one before it began
+                break
+        failure = winding.result()[1]
         self._exit()
         if failure is not None:
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from pregel.checkpoint import lease
@@ -38,7 +38,7 @@ class AwaitingJournal(Journal):
             return
         await self.flush()
         if self.durability == "async" and append.claim is None and append.release is None and self.failure is None:
-            self.flight = asyncio.create_task(outcome(self._send(append)))
+            self.flight = asyncio.create_task(outcome(lambda: self._send(append)))
             return
         await self._send(append)
         if self.failure is not failed:
@@ -63,19 +63,36 @@ class AwaitingJournal(Journal):
         self.settle(append, await self.saver.aappend(append))
 
 
-async def outcome(work: Awaitable[T]) -> Outcome[T]:
+async def outcome(work: Callable[[], Awaitable[T]]) -> Outcome[T]:
     """What came of something, as a value: an exit that leaves a task of its own stops the loop before anybody hears."""
     try:
-        return await work, None
+        return await work(), None
     except (asyncio.CancelledError, GeneratorExit):
         raise
     except BaseException as error:
         return None, error
 
 
-async def whole(work: Awaitable[T]) -> T:
-    """Await something to its end, then deliver the cancellations that came meanwhile."""
-    return await whole_task(asyncio.create_task(outcome(work)))
+async def whole(work: Callable[[], Awaitable[T]]) -> T:
+    """Do something to its end, then deliver the cancellations that came meanwhile."""
+    begun = cancelled = False
+
+    async def begin() -> T:
+        nonlocal begun
+        begun = True
+        return await work()
+
+    while not begun:
+        task = asyncio.create_task(outcome(begin))
+        try:
+            result = await whole_task(task)
+        except asyncio.CancelledError:
+            if begun:
+                raise
+            cancelled = True  # the end of a loop cancels every task, also one that has not begun: it begins anew
+    if cancelled:
+        raise asyncio.CancelledError
+    return result
 
 
 async def whole_task(task: asyncio.Task[Outcome[T]]) -> T:

@@ -52,6 +52,8 @@ def test_a_replay_runs_what_came_after_again_as_a_fork(run: Runner, saver: Saver
 def test_ids_grow_over_every_id_of_the_thread_also_those_of_a_clock_that_is_ahead(
     run: Runner, saver: Saver, thread: Thread, ns: str
 ) -> None:
+    if ns and not hasattr(saver, "append"):
+        pytest.skip("such a saver is not asked for the newest id of all namespaces")
     app = chain("x", "y").compile(checkpointer=saver)
     run.invoke(app, {"a": []}, thread("1"))
     older = at(run, app, thread("1"), 1)
