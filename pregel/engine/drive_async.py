@@ -18,7 +18,7 @@ import inspect
 import os
 import random
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Any
@@ -56,10 +56,11 @@ class AwaitingDriver:
         self.fatal: BaseException | None = None  # a worker's KeyboardInterrupt or SystemExit
         self.process = os.getpid()
 
-    async def run(self) -> Result:
-        """The result, with nothing shown."""
-        async for _ in self.chunks():
-            pass
+    async def run(self, show: Callable[[Chunk], object] | None = None) -> Result:
+        """The result; what it shows on the way goes to `show`."""
+        async for chunk in self.chunks():
+            if show is not None:
+                show(chunk)
         assert self.ended
         return self.result  # type: ignore[return-value]  # None only from flows that say so
 

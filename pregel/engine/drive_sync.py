@@ -15,7 +15,7 @@ import os
 import random
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
@@ -52,10 +52,11 @@ class BlockingDriver:
         self.fatal: BaseException | None = None  # a worker's KeyboardInterrupt or SystemExit
         self.process = os.getpid()
 
-    def run(self) -> Result:
-        """The result, with nothing shown."""
-        for _ in self.chunks():
-            pass
+    def run(self, show: Callable[[Chunk], object] | None = None) -> Result:
+        """The result; what it shows on the way goes to `show`."""
+        for chunk in self.chunks():
+            if show is not None:
+                show(chunk)
         assert self.ended
         return self.result  # type: ignore[return-value]  # None only from flows that say so
 
@@ -96,6 +97,10 @@ class BlockingDriver:
         finally:
             if not self.ended:
                 self.shutdown()
+
+    def post(self, chunk: Chunk) -> None:
+        """Take in a chunk from a node that runs."""
+        self.inbox.put(chunk)
 
     # -- performing --------------------------------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
         self.schema_to_mapper = schema_to_mapper or {}
         self.checks = checks_of(builder.schemas, builder.channels)
         self.output_mapper = mapper_of(builder.output_schema)
+        self.state_mapper = mapper_of(builder.state_schema)
 
     @property
     def InputType(self) -> Any:
@@ -89,8 +90,25 @@ class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
         """The writes as typed keys take them; pydantic's ValidationError for a value that a key cannot hold."""
         return [(key, self.checks[key](value) if key in self.checks else value) for key, value in writes]
 
+    def typed_output(self, values: Any) -> Any:
+        """Values as an instance of the output schema; as they are where they do not make one."""
+        return _made(self.output_mapper, values)
+
+    def typed_state(self, values: Any) -> Any:
+        """Values as an instance of the state schema; as they are where they do not make one."""
+        return _made(self.state_mapper, values)
+
     def _json_schema(self, schema: Any, side: str) -> dict[str, Any]:
         from pregel.graph.json_schema import json_schema
 
         keys = {key: value for key, value in self.builder.schemas[schema].items() if isinstance(value, BaseChannel)}
         return json_schema(schema, getattr(schema, "__name__", f"{self.get_name()}{side}"), keys)
+
+
+def _made(mapper: Mapper | None, values: Any) -> Any:
+    if mapper is None or not isinstance(values, dict):
+        return values
+    try:
+        return mapper(values)
+    except Exception:  # a state that is not whole yet, or that its schema refuses: whoever reads it hears of that
+        return values
