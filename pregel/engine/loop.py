@@ -215,7 +215,7 @@ def _unanswerable(barrier: Barrier) -> NoCheckpointerError:
 
 def _fold_finished(frame: Frame, tasks: Sequence[Task], step: Step) -> None:
     """Bring finished siblings into what is returned; the state is dropped after this, nothing of it is stored."""
-    if tasks and touches(frame.output_keys, tasks):
+    if tasks and frame.is_root and touches(frame.output_keys, tasks):
         try:
             apply(frame.plan, frame.state, tasks)
         except Exception as error:  # the barrier will raise it when the step is whole; the question comes first

@@ -39,11 +39,14 @@ def steps(program: Program, side: Side, *, awaiting: bool = False) -> list[Count
     graph = build(program, side, world, side.InMemorySaver())
     config = thread(program)
     options = {"stream_mode": ["values", "updates", "tasks", "checkpoints", "debug"], "subgraphs": True}
-    chunks, _ = collect(lambda: start(program.ops[0], graph, config, program, side, awaiting=awaiting, **options))  # type: ignore[arg-type, return-value]
+    chunks, _ = collect(lambda: start(program.ops[0], graph, config, program, side, awaiting=awaiting, **options))
+    nested = {node.name for node in program.nodes if node.child is not None}
     found = [Counter[str]()]
     for ns, mode, data in chunks:  # type: ignore[misc]
         if mode == "checkpoints" and not ns:
             found.append(Counter())
+        if "name" in (shown := data["payload"] if mode == "debug" else data) and shown["name"] in nested:
+            shown.pop("input", None)  # what the subgraph takes here, all of the state there
         found[-1][f"{anonymous(ns)} {mode} {plain(anonymous(data))!r}"] += 1
     return found
 

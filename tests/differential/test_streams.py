@@ -1,4 +1,4 @@
-"""Every stream mode shows the same here and on the reference: for the programs written by hand, and for random graphs."""
+"""Every stream mode shows the same here and on the reference, for programs written by hand and for random graphs."""
 
 from __future__ import annotations
 
