@@ -47,8 +47,8 @@ class Handler(BaseHTTPRequestHandler):
             return self._refuse(openai, refused)
         with LOCK:
             script = SCRIPTS[self._key()]
-            turn = script.popleft() if script else {"error": {"status": 500, "message": "the script is over"}}
-        status: int = turn["error"]["status"] if "error" in turn else 200
+            turn: play.Turn = script.popleft() if script else {"error": {"status": 500, "message": "the script is over"}}
+        status = int(turn["error"]["status"]) if "error" in turn else 200
         self._note(raw, status, "")
         if "error" in turn:
             return self._fail(openai, turn["error"])
