@@ -47,7 +47,9 @@ class Handler(BaseHTTPRequestHandler):
             return self._refuse(openai, refused)
         with LOCK:
             script = SCRIPTS[self._key()]
-            turn: play.Turn = script.popleft() if script else {"error": {"status": 500, "message": "the script is over"}}
+            turn: play.Turn = (
+                script.popleft() if script else {"error": {"status": 500, "message": "the script is over"}}
+            )
         status = int(turn["error"]["status"]) if "error" in turn else 200
         self._note(raw, status, "")
         if "error" in turn:
