@@ -19,10 +19,10 @@ Each test opens a cache of its own. The random calls need hypothesis and pass ov
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
-from pregel.cache.base import FullKey, Namespace
+from pregel.cache.base import FullKey
+from pregel.checkpoint.conformance.drawn import Call, drawn
 from pregel.checkpoint.conformance.verbs import Opening, Verbs
 from pregel.errors import InvalidInputError, SerializationError
 
@@ -225,38 +225,20 @@ class CacheLaws:
     # -- at random ---------------------------------------------------------------------------------------------------
 
     def test_random_calls_do_what_they_do_to_a_dict(self) -> None:
-        if find_spec("hypothesis") is None:
-            return
-        from hypothesis import HealthCheck, given, settings
-        from hypothesis import strategies as st
+        drawn({"set": 4, "get": 3, "clear": 2, "empty": 1}, self._walk, examples=self.examples)
 
-        namespace = st.lists(st.sampled_from(NASTY), max_size=3).map(tuple)
-        key = st.tuples(namespace, st.sampled_from(NASTY))
-        pairs = st.dictionaries(key, st.tuples(st.integers(), st.none()), max_size=4)
-        call = st.one_of(
-            st.tuples(st.just("set"), pairs),
-            st.tuples(st.just("get"), st.lists(key, max_size=4)),
-            st.tuples(st.just("clear"), st.one_of(st.lists(namespace, max_size=3), st.none())),
-        )
-
-        @settings(max_examples=self.examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-        @given(st.lists(call, max_size=12))
-        def walk(calls: list[tuple[str, Any]]) -> None:
-            model: dict[FullKey, Any] = {}
-            self.cache.call("clear")
-            for word, given_ in calls:
-                self._step(model, word, given_)
-            assert model == self.kept(*model)
-
-        walk()
-
-    def _step(self, model: dict[FullKey, Any], word: str, given: Any) -> None:
-        answer = self.cache.call(word, given)
-        if word == "set":
-            model.update({key: value for key, (value, _) in given.items()})
-        elif word == "get":
-            assert {key: model[key] for key in given if key in model} == answer
-        else:
-            gone: set[Namespace] = {key[0] for key in model} if given is None else set(given)
-            for key in [key for key in model if key[0] in gone]:
-                del model[key]
+    def _walk(self, calls: list[Call]) -> None:
+        self.cache.call("clear")
+        model: dict[FullKey, Any] = {}
+        for word, (a, b, c) in calls:
+            some = list(dict.fromkeys(KEYS[(a + number * b) % len(KEYS)] for number in range(c % 5)))
+            if word == "set":
+                self.cache.call("set", dict.fromkeys(some, (a + b, None)))
+                model |= dict.fromkeys(some, a + b)
+            elif word == "get":
+                assert {key: model[key] for key in some if key in model} == self.kept(*some)
+            else:
+                gone = {key[0] for key in (some if word == "clear" else model)}
+                self.cache.call("clear", list(gone) if word == "clear" else None)
+                model = {key: value for key, value in model.items() if key[0] not in gone}
+        assert model == self.kept(*KEYS)
