@@ -500,7 +500,7 @@ def _awaiting_driver(call: Call) -> AwaitingDriver:
 
     frame, flow = call.start(_awaiting_journal())
     driver = AwaitingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
-    frame.run.post = driver.post_anywhere
+    frame.run.post = driver.post_chunk
     return driver
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pregel.engine.show import interrupt_update, state_values, task_update
 from pregel.engine.spoken import note_inputs, show_messages
 from pregel.engine.trace import show_end, show_starts
+from pregel.tokens import connect
 from pregel.types import Interrupt
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def show_planned(frame: Frame, step: Step, tasks: Sequence[Task]) -> None:
     if frame.traced:
         show_starts(frame, step, tasks)
     if "messages" in frame.shows:
+        connect()  # a library that an earlier node has loaded
         note_inputs(frame, tasks)
     if "updates" in frame.shows:
         for task in tasks:
