@@ -256,3 +256,13 @@ def ensure_valid_checkpointer(checkpointer: Any) -> Any:
         f"Invalid checkpointer: {type(checkpointer).__name__}. Give a saver instance, True, False or None. "
         "A saver from from_conn_string is a context manager: enter it with `with` first."
     )
+
+
+def ensure_valid_store(store: Any) -> Any:
+    """The store itself when it is one, or None; TypeError otherwise."""
+    if store is None or (hasattr(store, "batch") and hasattr(store, "abatch")):
+        return store
+    raise TypeError(
+        f"Invalid store: {type(store).__name__}. Give a store instance or None. "
+        "A store from from_conn_string is a context manager: enter it with `with` first."
+    )

@@ -115,7 +115,7 @@ class Call:
             modes=self.modes,
             subgraphs=self.subgraphs,
             context=self._context(),
-            store=self.graph.store,
+            store=self._store(),
             control=self.arguments.get("control"),
             metadata=_stored_metadata(self.config) if journal is not None else None,
             before=names_of(self.arguments.get("interrupt_before")),
@@ -125,6 +125,12 @@ class Call:
         if self.nested is not None:
             home, answers = f"{self.nested.id}:{self.nested.count('call')}", self.nested.answers
         return Frame(run, self.graph, self.ns, output_keys=self.output_keys, home=home, answers=answers)
+
+    def _store(self) -> Any:
+        """The graph's own store; else that of the run around it."""
+        if self.graph.store is None and self.nested is not None:
+            return self.nested.frame.run.store
+        return self.graph.store
 
     def start(self, kind: type[Journal]) -> tuple[Frame, Flow[Result]]:
         """The frame and the flow of one try."""
