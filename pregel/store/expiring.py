@@ -23,10 +23,7 @@ class Expiring:
     ttl_config: TTLConfig | None
 
     def __init__(self, ttl: TTLConfig | None) -> None:
-        for key in ttl or ():
-            if key not in KEYS:
-                raise InvalidInputError(f"ttl has the key {key!r}.", fix=f"Use {', '.join(KEYS)}.")
-        self.ttl_config = ttl
+        self.ttl_config = checked_ttl(ttl)
         self._sweeping: tuple[threading.Thread, threading.Event, Future[None]] | None = None
 
     def sweep_ttl(self) -> int:
@@ -43,13 +40,13 @@ class Expiring:
         Nothing is started, and the future is done, for a store without a ttl config. A sweep that failed is logged and
         tried again the next time.
         """
-        if self.ttl_config is None:
+        minutes = interval(self.ttl_config, sweep_interval_minutes)
+        if minutes is None:
             done: Future[None] = Future()
             done.set_result(None)
             return done
         if self._sweeping is not None and self._sweeping[0].is_alive():
             return self._sweeping[2]
-        minutes = sweep_interval_minutes or self.ttl_config.get("sweep_interval_minutes") or INTERVAL
         stopped, future = threading.Event(), Future[None]()
         thread = threading.Thread(
             target=self._sweep_until, args=(stopped, minutes * 60.0, future), name="pregel-store-sweeper", daemon=True
@@ -77,3 +74,61 @@ class Expiring:
             except StoreError as error:
                 log.warning("Lapsed items could not be removed: %s", error)
         future.set_result(None)
+
+
+class AsyncExpiring:
+    """A store whose items may lapse, for programs that await. It defines `asweep_ttl`."""
+
+    ttl_config: TTLConfig | None
+
+    def __init__(self, ttl: TTLConfig | None) -> None:
+        self.ttl_config = checked_ttl(ttl)
+        self._sweeping: asyncio.Task[None] | None = None
+
+    async def asweep_ttl(self) -> int:
+        """Remove what has lapsed; how many items that were comes back."""
+        raise NotImplementedError
+
+    async def sweep_ttl(self) -> int:
+        """The same, under the reference's name."""
+        return await self.asweep_ttl()
+
+    async def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> asyncio.Task[None]:
+        """Sweep every so many minutes, until `stop_ttl_sweeper`; the task comes back, done without a ttl config."""
+        if self._sweeping is None or self._sweeping.done():
+            minutes = interval(self.ttl_config, sweep_interval_minutes)
+            self._sweeping = asyncio.create_task(self._sweep_for_ever(minutes))
+        return self._sweeping
+
+    async def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
+        """Stop the sweeper, waiting at most `timeout` seconds; whether it has stopped comes back."""
+        task = self._sweeping
+        if task is None:
+            return True
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=timeout)
+        if not done:
+            return False
+        self._sweeping = None
+        return True
+
+    async def _sweep_for_ever(self, minutes: float | None) -> None:
+        while minutes is not None:
+            await asyncio.sleep(minutes * 60.0)
+            try:
+                await self.asweep_ttl()
+            except StoreError as error:
+                log.warning("Lapsed items could not be removed: %s", error)
+
+
+def checked_ttl(ttl: TTLConfig | None) -> TTLConfig | None:
+    """The config; InvalidInputError when it has a key that means nothing."""
+    for key in ttl or ():
+        if key not in KEYS:
+            raise InvalidInputError(f"ttl has the key {key!r}.", fix=f"Use {', '.join(KEYS)}.")
+    return ttl
+
+
+def interval(ttl: TTLConfig | None, given: float | None) -> float | None:
+    """Minutes between two sweeps; None without a config."""
+    return None if ttl is None else given or ttl.get("sweep_interval_minutes") or INTERVAL

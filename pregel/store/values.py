@@ -19,7 +19,7 @@ from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.errors import InvalidInputError
 
-OPAQUE = "\x01opaque"  # no text looks like this: see _spelled
+OPAQUE = "\x01opaque"  # no text looks like this: see spelled
 EXACT = 1 << 53  # integers below this one are floats exactly
 WORD = 1 << 63
 LARGEST = 1e15  # above it JSON of some databases writes floats as integers
@@ -67,11 +67,11 @@ def view(value: Any) -> Any:
     """What filters see of a value: dicts with text keys, lists, texts, numbers, booleans and None."""
     kind = type(value)
     if kind is str:
-        return _spelled(value)
+        return spelled(value)
     if kind is bool or value is None:
         return value
     if isinstance(value, dict):
-        return {_spelled(key if isinstance(key, str) else repr(key)): view(inner) for key, inner in value.items()}
+        return {spelled(key if isinstance(key, str) else repr(key)): view(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [view(inner) for inner in value]
     if isinstance(value, Enum):
@@ -82,14 +82,14 @@ def view(value: Any) -> Any:
         return sorted((view(inner) for inner in value), key=repr)
     if isinstance(value, datetime | date | time):
         return value.isoformat()
-    return _spelled(str.__str__(value)) if isinstance(value, str) else [OPAQUE]
+    return spelled(str.__str__(value)) if isinstance(value, str) else [OPAQUE]
 
 
 def _plain(value: Any) -> bool:
     """Whether every store's JSON gives the value back exactly."""
     kind = type(value)
     if kind is str:
-        return bool(value.isprintable()) or _spelled(value) == value
+        return bool(value.isprintable()) or spelled(value) == value
     if kind is dict:
         return all(type(key) is str and _plain(key) and _plain(inner) for key, inner in value.items())
     if kind is list:
@@ -114,7 +114,7 @@ def _number(value: int | float) -> Any:
     return number + 0.0 if abs(number) < float("inf") else [OPAQUE]  # + 0.0: minus zero is zero
 
 
-def _spelled(text: str) -> str:
+def spelled(text: str) -> str:
     """A text without NUL and surrogates, which no other text becomes."""
     if text.isascii() and "\0" not in text and "\x01" not in text:
         return text

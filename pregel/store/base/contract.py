@@ -101,7 +101,7 @@ class BaseStore(ABC):
         offset: int = 0,
     ) -> list[Namespace]:
         """The namespaces that hold items, sorted. See `ListNamespacesOp`."""
-        return cast("list[Namespace]", self.batch([_listing(prefix, suffix, max_depth, limit, offset)])[0])
+        return cast("list[Namespace]", self.batch([listing(prefix, suffix, max_depth, limit, offset)])[0])
 
     # -- the same, awaited -------------------------------------------------------------------------------------------
 
@@ -150,7 +150,7 @@ class BaseStore(ABC):
         offset: int = 0,
     ) -> list[Namespace]:
         """`list_namespaces`, awaited."""
-        return cast("list[Namespace]", (await self.abatch([_listing(prefix, suffix, max_depth, limit, offset)]))[0])
+        return cast("list[Namespace]", (await self.abatch([listing(prefix, suffix, max_depth, limit, offset)]))[0])
 
     # -- operations --------------------------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class BaseStore(ABC):
         return PutOp(tuple(namespace), str(key), value, index, ttl)
 
 
-def _listing(
+def listing(
     prefix: NamespacePath | None, suffix: NamespacePath | None, max_depth: int | None, limit: int, offset: int
 ) -> ListNamespacesOp:
     conditions = []
