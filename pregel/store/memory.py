@@ -19,7 +19,7 @@ from pregel.store.base import BaseStore, IndexConfig, Item, Op, Result, SearchIt
 from pregel.store.expiring import Expiring
 from pregel.store.namespaces import listed, literal_prefix
 from pregel.store.values import Document
-from pregel.store.vectors import Index, Rows
+from pregel.store.vectors import Index, Rows, aembedding, embedding
 from pregel.store.work import Namespace, Search, Work, Write, work_flow
 
 _UNSEEN: Any = object()
@@ -74,12 +74,12 @@ class InMemoryStore(Expiring, BaseStore):
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         index = self._index
         flow = work_flow(ops, self._clock(), self.ttl_config, None if index is None else index.fields)
-        return self._do(runner.run(flow, _no_index if index is None else index.embed))
+        return self._do(runner.run(flow, embedding(index)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         index = self._index
         flow = work_flow(ops, self._clock(), self.ttl_config, None if index is None else index.fields)
-        return self._do(await runner.arun(flow, _no_index if index is None else index.aembed))
+        return self._do(await runner.arun(flow, aembedding(index)))
 
     def sweep_ttl(self) -> int:
         """Remove what has lapsed; how many items that were comes back."""
@@ -186,10 +186,6 @@ class InMemoryStore(Expiring, BaseStore):
 
 def _prefixes(namespace: Namespace) -> Sequence[Namespace]:
     return [namespace[:length] for length in range(len(namespace) + 1)]
-
-
-def _no_index(_: object) -> Any:
-    raise AssertionError("Nothing is embedded without an index.")
 
 
 def _item(kept: Kept) -> Item:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import mul
 from typing import Any, Literal, get_args
@@ -69,6 +69,20 @@ class Index:
                     fix="Give the embedding's own length as dims.",
                 )
         return vectors
+
+
+def embedding(index: Index | None) -> Callable[[Any], Any]:
+    """What performs the requests of `work_flow`."""
+    return _no_index if index is None else index.embed
+
+
+def aembedding(index: Index | None) -> Callable[[Any], Any]:
+    """What performs them, awaited."""
+    return _no_index if index is None else index.aembed
+
+
+def _no_index(_: object) -> Any:
+    raise AssertionError("Nothing is embedded without an index.")
 
 
 def score(distance: Distance, one: Sequence[float], other: Sequence[float]) -> float:

@@ -4,12 +4,12 @@ FROM unnest($1::text[], $2::text[]) w (ns, key) JOIN pregel_store s ON s.ns = w.
 WHERE s.expires IS NULL OR s.expires > $3::float8
 
 -- search: items in a range of namespaces, the last updated first
-SELECT id, ns, key, value::text, type, exact, created, updated, ttl FROM pregel_store
+SELECT id, ns, key, value::text, type, exact, created, updated, ttl FROM pregel_store s
 WHERE ns >= $1::text AND ns < $2::text AND (expires IS NULL OR expires > $3::float8)
 ORDER BY updated DESC, id DESC LIMIT $4::bigint OFFSET $5::bigint
 
 -- search_filtered: the same that match a filter; {filter} lets all of them through, and maybe others
-SELECT id, ns, key, value::text, type, exact, created, updated, ttl FROM pregel_store
+SELECT id, ns, key, value::text, type, exact, created, updated, ttl FROM pregel_store s
 WHERE ns >= $1::text AND ns < $2::text AND (expires IS NULL OR expires > $3::float8)
   AND {filter}
 ORDER BY updated DESC, id DESC LIMIT $4::bigint OFFSET $5::bigint

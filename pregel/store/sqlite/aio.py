@@ -23,7 +23,8 @@ from pregel.store.base import IndexConfig, Op, Result, TTLConfig
 from pregel.store.base.batch import AsyncBatchedBaseStore
 from pregel.store.expiring import AsyncExpiring
 from pregel.store.sqlite.functions import BY_PYTHON, functions
-from pregel.store.sqlite.store import SqliteStore, aembedding, refuse_deserializer, tables, words
+from pregel.store.sqlite.store import SqliteStore, refuse_deserializer, tables, words
+from pregel.store.vectors import aembedding
 
 if TYPE_CHECKING:
     import aiosqlite

@@ -26,7 +26,7 @@ from pregel.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 from pregel.store.expiring import Expiring
 from pregel.store.filters import Filter
 from pregel.store.sqlite.functions import BY_EXTENSION, BY_PYTHON, hint, load_extension, teach
-from pregel.store.vectors import Index
+from pregel.store.vectors import Index, aembedding, embedding
 from pregel.store.work import Work, work_flow
 
 T = TypeVar("T")
@@ -175,20 +175,6 @@ def refuse_deserializer(deserializer: object) -> None:
         raise InvalidInputError(
             "A store takes no deserializer.", fix="Leave it out: values come back as they were put."
         )
-
-
-def embedding(index: Index | None) -> Callable[[Any], Any]:
-    """What performs the requests of `work_flow`."""
-    return _no_index if index is None else index.embed
-
-
-def aembedding(index: Index | None) -> Callable[[Any], Any]:
-    """What performs them, awaited."""
-    return _no_index if index is None else index.aembed
-
-
-def _no_index(_: object) -> Any:
-    raise AssertionError("Nothing is embedded without an index.")
 
 
 def words(name: str, args: Row, index: Index | None, scores: dict[str, str]) -> tuple[str, Any]:
