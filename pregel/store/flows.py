@@ -49,8 +49,7 @@ def read_flow(work: Work, *, exact: bool) -> Flow[list[int]]:
 def write_flow(work: Work, *, exact: bool, indexed: bool) -> Flow[None]:
     """A whole batch in one transaction. `indexed`: whether the database has a table of vectors."""
     yield from refresh_flow((yield from read_flow(work, exact=exact)), work.now)
-    for write in sorted(work.writes, key=lambda write: (write.namespace, write.key)):
-        yield from _write_flow(write, work, indexed)
+    yield from _put_flow(work, indexed)
 
 
 def refresh_flow(ids: Sequence[int], now: float) -> Flow[None]:
@@ -117,20 +116,25 @@ def _sql(name: str, where: Row, page: Row, more: Row, wanted: Filter | None) -> 
     )
 
 
-def _write_flow(write: Write, work: Work, indexed: bool) -> Flow[None]:
-    at = joined(write.namespace), spelled(write.key)
+def _put_flow(work: Work, indexed: bool) -> Flow[None]:
+    writes = {(joined(write.namespace), spelled(write.key)): write for write in work.writes}
+    places = sorted(writes)
+    puts = [_row(at, document, writes[at], work) for at in places if (document := writes[at].document) is not None]
     if indexed:
-        yield Many("delete_vectors", [at])
-    if write.document is None:
-        yield Many("delete", [at])
-        return
-    text, exact = write.document
+        yield Many("delete_vectors", places)
+    if len(puts) < len(places):
+        yield Many("delete", [at for at in places if writes[at].document is None])
+    if puts:
+        yield Many("put", puts)
+    vectors = [(*at, number, vector) for at in places for number, (_, vector) in enumerate(writes[at].vectors)]
+    if vectors:
+        yield Many("put_vector", vectors)
+
+
+def _row(at: tuple[str, str], document: Document, write: Write, work: Work) -> Row:
+    kind, blob = document.exact or (None, None)
     expires = None if write.ttl is None else work.now + write.ttl
-    kind, blob = (None, None) if exact is None else exact
-    row = (*at, text.decode(), kind, blob, work.now, work.now, write.ttl, expires, work.horizon)
-    yield Many("put", [row])
-    if write.vectors:
-        yield Many("put_vector", [(*at, number, vector) for number, (_, vector) in enumerate(write.vectors)])
+    return (*at, document.text.decode(), kind, blob, work.now, work.now, write.ttl, expires, work.horizon)
 
 
 def _document(row: Row) -> dict[str, Any]:

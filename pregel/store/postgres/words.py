@@ -31,6 +31,8 @@ SCORES: dict[Distance, str] = {
 }
 ORDERS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
+_KIND = re.compile(r"::(\w+)\[\]")
+
 Words = tuple[str, list[Any]]
 
 
@@ -42,10 +44,18 @@ def words_of(distance: Distance | None) -> Callable[[Sql | Many | Atomic], Seque
         assert not isinstance(request, Atomic)
         if isinstance(request, Sql):
             return (_read(request, score),)
-        text = TEXTS[request.name]
-        return [_placed(text, _plain(row)) for row in request.rows]
+        return (_many(request),) if request.rows else ()
 
     return words
+
+
+def _many(request: Many) -> Words:
+    """A statement for many rows: a column each, and what all rows have in common after them."""
+    text = TEXTS[request.name]
+    kinds = _KIND.findall(text)
+    columns = list(zip(*map(_plain, request.rows), strict=True))
+    common = [values[0] for values in columns[len(kinds) :]]
+    return text, [*map(column, kinds, columns), *common]
 
 
 def _read(request: Sql, score: str) -> Words:

@@ -53,29 +53,35 @@ ORDER BY found.score DESC, s.updated DESC, s.id DESC
 -- namespaces: those in a range that hold items; $3 the horizon
 SELECT DISTINCT ns FROM pregel_store WHERE ns >= $1::text AND ns < $2::text AND (expires IS NULL OR expires > $3::float8)
 
--- put: store a value; $10 the horizon: what lapsed before it is created anew
+-- put: store values, columns of rows; $10 the horizon: what lapsed before it is created anew
 INSERT INTO pregel_store AS s (ns, key, value, type, exact, created, updated, ttl, expires)
-VALUES ($1::text, $2::text, $3::text::jsonb, $4::text, $5::bytea, $6::float8, $7::float8, $8::float8, $9::float8)
+SELECT w.ns, w.key, w.value::jsonb, w.type, w.exact, w.created, w.updated, w.ttl, w.expires
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::float8[], $7::float8[], $8::float8[],
+            $9::float8[]) w (ns, key, value, type, exact, created, updated, ttl, expires)
 ON CONFLICT (ns, key) DO UPDATE SET
     gen = s.gen + 1, value = excluded.value, type = excluded.type, exact = excluded.exact,
     created = CASE WHEN s.expires <= $10::float8 THEN excluded.created ELSE s.created END,
     updated = excluded.updated, ttl = excluded.ttl, expires = excluded.expires
 
--- delete_vectors: the vectors of an item
-DELETE FROM pregel_store_vectors WHERE item = (SELECT id FROM pregel_store WHERE ns = $1::text AND key = $2::text)
+-- delete_vectors: the vectors of items
+DELETE FROM pregel_store_vectors v USING unnest($1::text[], $2::text[]) w (ns, key), pregel_store s
+WHERE s.ns = w.ns AND s.key = w.key AND v.item = s.id
 
--- put_vector: add a vector of an item's present value
+-- put_vector: add vectors of items' present values
 INSERT INTO pregel_store_vectors (item, n, gen, vector)
-SELECT id, $3::integer, gen, $4::text::vector FROM pregel_store WHERE ns = $1::text AND key = $2::text
+SELECT s.id, w.n, s.gen, w.vector::vector
+FROM unnest($1::text[], $2::text[], $3::integer[], $4::text[]) w (ns, key, n, vector)
+JOIN pregel_store s ON s.ns = w.ns AND s.key = w.key
 
--- delete: remove an item
-DELETE FROM pregel_store WHERE ns = $1::text AND key = $2::text
+-- delete: remove items
+DELETE FROM pregel_store s USING unnest($1::text[], $2::text[]) w (ns, key) WHERE s.ns = w.ns AND s.key = w.key
 
--- refresh: start an item's time anew
-UPDATE pregel_store SET expires = $2::float8 + ttl WHERE id = $1::bigint AND ttl IS NOT NULL
+-- refresh: start the time of items anew
+UPDATE pregel_store s SET expires = w.now + s.ttl
+FROM unnest($1::bigint[], $2::float8[]) w (id, now) WHERE s.id = w.id AND s.ttl IS NOT NULL
 
 -- lapsed: how many items have lapsed
 SELECT count(*) FROM pregel_store WHERE expires <= $1::float8
 
 -- sweep: remove items that have lapsed
-DELETE FROM pregel_store WHERE expires <= $1::float8
+DELETE FROM pregel_store WHERE expires <= ANY($1::float8[])

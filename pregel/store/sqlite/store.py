@@ -155,8 +155,8 @@ class SqliteStore(Expiring, BaseStore):
 
     def _say(self, connection: sqlite3.Connection, request: Sql | Many) -> Any:
         if isinstance(request, Many):
-            for text, args in (words(request.name, row, self.index, self.scores) for row in request.rows):
-                connection.execute(text, args)
+            for row in request.rows:
+                connection.execute(*words(request.name, row, self.index, self.scores))
             return None
         return connection.execute(*words(request.name, request.args, self.index, self.scores)).fetchall()
 
