@@ -1,4 +1,4 @@
-"""What turns texts into vectors: an object with the methods of LangChain's Embeddings, or a function of texts."""
+"""What turns texts into vectors: a function of texts, or an object with the methods of a common embedding class."""
 
 from __future__ import annotations
 
@@ -40,13 +40,19 @@ class IndexConfig(TypedDict, total=False):
 
 
 def ensure_embeddings(embed: Embeddings | EmbeddingsFunc | AEmbeddingsFunc | str | None) -> Embeddings:
-    """The object itself, or one around a function; a text like ``openai:text-embedding-3-small`` needs langchain."""
+    """An object with `embed_documents` and `embed_query`, made from what has such methods or does the same.
+
+    That is a function of texts, blocking or awaited; an object with `encode`, such as a SentenceTransformer; or a text
+    like ``openai:text-embedding-3-small``, which needs langchain.
+    """
     if embed is None:
         raise InvalidInputError("An index needs `embed`.", fix="Give a function from texts to vectors.")
     if isinstance(embed, str):
         return _named(embed)
     if hasattr(embed, "embed_documents") and hasattr(embed, "embed_query"):
         return cast("Embeddings", embed)
+    if hasattr(embed, "encode"):
+        return PlainFunction(embed.encode)
     if not callable(embed):
         raise InvalidInputError(
             f"`embed` is of type {type(embed).__name__}.", fix="Give a function from a list of texts to their vectors."
@@ -75,7 +81,7 @@ class PlainFunction:
 
     def embed_documents(self, texts: list[str]) -> Sequence[Vector]:
         """A vector for each text."""
-        return self.function(texts)
+        return self.function(list(texts))
 
     def embed_query(self, text: str) -> Vector:
         """The vector of one text."""
