@@ -259,10 +259,10 @@ def ensure_valid_checkpointer(checkpointer: Any) -> Any:
 
 
 def ensure_valid_store(store: Any) -> Any:
-    """The store itself when it is one, or None; TypeError otherwise."""
-    if store is None or (hasattr(store, "batch") and hasattr(store, "abatch")):
-        return store
-    raise TypeError(
-        f"Invalid store: {type(store).__name__}. Give a store instance or None. "
-        "A store from from_conn_string is a context manager: enter it with `with` first."
-    )
+    """The store itself; TypeError for a context manager, which only gives one."""
+    if (hasattr(store, "__enter__") or hasattr(store, "__aenter__")) and not hasattr(store, "batch"):
+        raise TypeError(
+            f"Invalid store: {type(store).__name__}. "
+            "A store from from_conn_string is a context manager: enter it with `with` first."
+        )
+    return store

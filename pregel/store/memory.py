@@ -132,15 +132,17 @@ class InMemoryStore(Expiring, BaseStore):
             return [(kept, None) for kept in islice(candidates, start, stop)]
         assert self._rows is not None
         assert self._index is not None
-        scores = self._rows.scores(self._index.distance, search.vector)
-        near: list[tuple[float, int, Kept]] = []
+        near: list[Kept] = []
         rest: list[Kept] = []
-        for number, kept in enumerate(candidates):
+        for kept in candidates:
             if kept.rows:
-                near.append((-max(scores[row] for row in kept.rows), number, kept))
+                near.append(kept)
             elif len(rest) < stop:
                 rest.append(kept)
-        found: list[tuple[Kept, float | None]] = [(kept, -far) for far, _, kept in heapq.nsmallest(stop, near)]
+        rows = [row for kept in near for row in kept.rows]
+        scores = iter(self._rows.scores(self._index.distance, search.vector, rows))
+        ranked = [(-max(islice(scores, len(kept.rows))), place) for place, kept in enumerate(near)]
+        found: list[tuple[Kept, float | None]] = [(near[place], -far) for far, place in heapq.nsmallest(stop, ranked)]
         return [*found, *((kept, None) for kept in rest)][start:stop]
 
     def _refresh_ttl(self, found: Iterable[Kept], now: float) -> None:

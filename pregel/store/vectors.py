@@ -124,11 +124,13 @@ class Rows:
         """Give a place free."""
         self._free.append(place)
 
-    def scores(self, distance: Distance, query: Vector) -> Sequence[float]:
-        """The score of every place; one that is free has any."""
+    def scores(self, distance: Distance, query: Vector, places: Sequence[int]) -> Sequence[float]:
+        """The scores of these places."""
         if self._np is None:
-            return [score(distance, vector, query) for vector in self._matrix]
-        return _scores(self._np, distance, self._matrix[: self._count], query)
+            return [score(distance, self._matrix[place], query) for place in places]
+        whole = len(places) * 2 > self._count
+        scores = _scores(self._np, distance, self._matrix[: self._count] if whole else self._matrix[places], query)
+        return [scores[place] for place in places] if whole else scores
 
 
 def _numpy() -> Any:

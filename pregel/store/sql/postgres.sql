@@ -50,8 +50,15 @@ SELECT s.id, s.ns, s.key, s.value::text, s.type, s.exact, s.created, s.updated, 
 FROM found JOIN pregel_store s ON s.id = found.id
 ORDER BY found.score DESC, s.updated DESC, s.id DESC
 
--- namespaces: those in a range that hold items; $3 the horizon
-SELECT DISTINCT ns FROM pregel_store WHERE ns >= $1::text AND ns < $2::text AND (expires IS NULL OR expires > $3::float8)
+-- namespaces: those in a range that hold items, found by hopping over the index; $3 the horizon
+WITH RECURSIVE each (ns) AS (
+    SELECT min(ns) FROM pregel_store WHERE ns >= $1::text AND ns < $2::text
+    UNION ALL
+    SELECT (SELECT min(s.ns) FROM pregel_store s WHERE s.ns > each.ns AND s.ns < $2::text) FROM each WHERE each.ns IS NOT NULL
+)
+SELECT each.ns FROM each WHERE EXISTS (
+    SELECT 1 FROM pregel_store s WHERE s.ns = each.ns AND (s.expires IS NULL OR s.expires > $3::float8)
+)
 
 -- put: store values, columns of rows; $10 the horizon: what lapsed before it is created anew
 INSERT INTO pregel_store AS s (ns, key, value, type, exact, created, updated, ttl, expires)

@@ -6,6 +6,8 @@ by Python itself, with the same results.
 
 from __future__ import annotations
 
+import math
+import re
 import sqlite3
 from array import array
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from typing import Any, get_args
 
 import orjson
 
-from pregel.store.filters import Filter
+from pregel.store.filters import ORDERS, Filter
 from pregel.store.vectors import Distance, score
 
 BY_EXTENSION = {
@@ -23,6 +25,9 @@ BY_EXTENSION = {
     "inner_product": "pregel_inner_product(v.vector, ?6)",  # the extension has none
 }
 BY_PYTHON = {distance: f"pregel_{distance}(v.vector, ?6)" for distance in get_args(Distance)}
+
+
+_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")  # a JSON path takes it as it stands
 
 
 def teach(connection: sqlite3.Connection) -> None:
@@ -83,6 +88,17 @@ def _scoring(distance: Distance) -> Callable[[bytes, bytes], float]:
 def hint(wanted: Filter) -> str:
     """A text that occurs in the JSON of every document that matches: the longest that a condition tells."""
     return max((_hint(*condition) for condition in wanted.conditions), key=len, default="")
+
+
+def bounds(wanted: Filter) -> tuple[str | None, float, float]:
+    """A JSON path, and numbers between which lies what it leads to in every document that matches; None: nothing."""
+    for path, op, value in wanted.conditions:
+        if op not in ORDERS or isinstance(value, str | bool) or not isinstance(value, int | float):
+            continue
+        if all(_NAME.fullmatch(key) for key in path):
+            above = op in ("$gt", "$gte")
+            return "$." + ".".join(path), value if above else -math.inf, math.inf if above else value
+    return None, 0.0, 0.0
 
 
 def _hint(path: tuple[str, ...], op: str, value: Any) -> str:

@@ -25,7 +25,7 @@ from pregel.store import flows
 from pregel.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 from pregel.store.expiring import Expiring
 from pregel.store.filters import Filter
-from pregel.store.sqlite.functions import BY_EXTENSION, BY_PYTHON, hint, load_extension, teach
+from pregel.store.sqlite.functions import BY_EXTENSION, BY_PYTHON, bounds, hint, load_extension, teach
 from pregel.store.vectors import Index, aembedding, embedding
 from pregel.store.work import Work, work_flow
 
@@ -155,8 +155,8 @@ class SqliteStore(Expiring, BaseStore):
 
     def _say(self, connection: sqlite3.Connection, request: Sql | Many) -> Any:
         if isinstance(request, Many):
-            for row in request.rows:
-                connection.execute(*words(request.name, row, self.index, self.scores))
+            said = [words(request.name, row, self.index, self.scores) for row in request.rows]
+            connection.executemany(said[0][0], [args for _, args in said])
             return None
         return connection.execute(*words(request.name, request.args, self.index, self.scores)).fetchall()
 
@@ -181,7 +181,7 @@ def words(name: str, args: Row, index: Index | None, scores: dict[str, str]) -> 
     """A statement's text, and its arguments as its places want them."""
     statement = _statement(name, "" if index is None else scores[index.distance])
     if args and isinstance(args[-1], Filter):
-        args = (*args[:-1], hint(args[-1]), args[-1].text())
+        args = (*args[:-1], hint(args[-1]), *bounds(args[-1]), args[-1].text())
     if name == "gets":
         args = (orjson.dumps(args[0]).decode(), *args[1:])
     elif name == "put_vector" or name.startswith("near"):

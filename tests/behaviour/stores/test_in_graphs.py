@@ -14,6 +14,7 @@ from pregel.graph import START, StateGraph
 from pregel.runtime import Runtime
 from pregel.store.base import BaseStore
 from pregel.store.memory import InMemoryStore
+from pregel.store.sqlite import AsyncSqliteStore, SqliteStore
 from pregel.types import Command, interrupt
 
 from ..conftest import Runner
@@ -126,7 +127,7 @@ def test_subgraphs_have_the_store_of_the_graph_around_them(run: Runner, how: str
     assert ["x"] == run.invoke(app, {"user": "ann", "fact": "x"})["known"]
 
 
-def test_what_is_no_store_is_refused() -> None:
-    for given in ({}, "store", object()):
+def test_a_store_that_was_not_entered_is_refused() -> None:
+    for given in (SqliteStore.from_conn_string(":memory:"), AsyncSqliteStore.from_conn_string(":memory:")):
         with pytest.raises(TypeError, match="Invalid store"):
             remembering().compile(store=given)

@@ -125,9 +125,11 @@ def test_rows_score_the_same_with_and_without_numpy() -> None:
             rows.remove(places[3])
             assert places[3] == rows.add(vectors[0])
         (query,) = embed(["q"])
-        one, other = (rows.scores(distance, query) for rows in both)
+        one, other = (rows.scores(distance, query, range(51)) for rows in both)
 
         assert all(math.isclose(a, b, abs_tol=1e-5) for a, b in zip(one, other, strict=True))
+        some = [both[0].scores(distance, query, [7, 3]), both[1].scores(distance, query, [7, 3])]
+        assert all(math.isclose(a, b, abs_tol=1e-5) for a, b in zip(*some, strict=True))
 
 
 def test_a_function_that_is_awaited_works_in_awaited_calls_only() -> None:
