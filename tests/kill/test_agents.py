@@ -49,3 +49,14 @@ def test_an_incident_is_handled_once_wherever_its_process_dies(point: str, tmp_p
     assert (2 if point == "proposal made" else 1) == log["asked for a proposal"]
     assert told["last"].startswith("done: change-")
     assert (tmp_path / "died").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.acceptance("S1-63", "S2-31")
+def test_the_demo_of_an_agent_needs_nothing_but_this_machine() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(TOP)}
+    command = [sys.executable, "-W", "error", "-m", "pregel.cli", "demo", "agent"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "Your trip is confirmed: TRIP-1001." in done.stdout
