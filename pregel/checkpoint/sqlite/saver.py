@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
@@ -23,7 +23,7 @@ from pregel.checkpoint.lease import this_owner
 from pregel.checkpoint.records import Append, Receipt
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.sql import numbered, statements
-from pregel.checkpoint.sqlite.database import Database, Synchronous
+from pregel.checkpoint.sqlite.database import Database, Synchronous, is_io_error, primary_code
 from pregel.errors import InternalError, InvalidInputError, PregelError, StoreError
 from pregel.flow import Flow
 
@@ -93,17 +93,22 @@ class SqliteSaver(JournalSaver):
 
     def append(self, append: Append) -> Receipt:
         now = clock()
-        try:
-            return self._append(append, now)
-        except StoreError as error:
-            if "disk I/O error" not in str(error):
-                raise
-            self.database.reopen()  # whether the commit came through is unclear; sending it again settles it
-            return self._append(append, now)
-
-    def _append(self, append: Append, now: Clock) -> Receipt:
         with explained(append.thread):
-            return runner.run(append_flow(append, now), self._perform_append)
+            try:
+                return runner.run(append_flow(append, now), self._perform_append)
+            except sqlite3.OperationalError as error:
+                if not is_io_error(error):
+                    raise
+                # Whether the commit came through is unclear; sending it again settles it.
+                return runner.run(append_flow(append, now), self._perform_append)
+
+    def intern(self, texts: Iterable[str]) -> None:
+        try:
+            super().intern(texts)
+        except StoreError as error:
+            if not is_io_error(error.__cause__):
+                raise
+            super().intern(texts)  # does no harm twice
 
     def read(self, flow: Flow[T]) -> T:
         with explained(), self.database.reading() as connection:
@@ -128,8 +133,8 @@ class SqliteSaver(JournalSaver):
                 for many in request.rest:
                     statement = STATEMENTS[many.name]
                     connection.executemany(statement.text, [statement.ordered((tno, *row)) for row in many.rows])
-        except BaseException:
-            self.database.roll_back()
+        except BaseException as error:
+            self.database.roll_back(error)
             raise
         self.database.commit()
         return rows
@@ -171,6 +176,14 @@ def clock() -> Clock:
     return Clock(now, this_owner().boot, now if _BOOTTIME is None else time.clock_gettime(_BOOTTIME))
 
 
+_GOES_ON = "a thread goes on from its last stored step when it is invoked again."
+_FIXES = {
+    sqlite3.SQLITE_BUSY: "Raise `busy_timeout`, or find who holds the write lock.",
+    sqlite3.SQLITE_FULL: f"Make room; {_GOES_ON}",
+    sqlite3.SQLITE_IOERR: f"Look at the disk and its file system; {_GOES_ON}",
+}
+
+
 @contextmanager
 def explained(thread: str | None = None) -> Iterator[None]:
     """Errors of the driver as errors of ours."""
@@ -181,8 +194,7 @@ def explained(thread: str | None = None) -> Iterator[None]:
     except sqlite3.IntegrityError as error:
         raise InternalError(f"A record is stored already: {error}", thread=thread) from error
     except sqlite3.Error as error:
-        fix = "Raise `busy_timeout`, or find who holds the write lock." if "locked" in str(error) else None
-        raise StoreError(f"SQLite: {error}", fix=fix, thread=thread) from error
+        raise StoreError(f"SQLite: {error}", fix=_FIXES.get(primary_code(error)), thread=thread) from error
     except UnicodeEncodeError as error:
         raise InvalidInputError(
             f"SQLite keeps no text with half a surrogate pair; nothing was written ({error}).",
