@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import _sqlite3
 import ctypes
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int64, c_void_p, cast, pointer
@@ -71,6 +73,7 @@ class Fault:
     first: int = 1
     times: int | None = None
     late: bool = False  # the call is done, and then said to have failed
+    kills: bool = False  # the process dies, before the call or after it
 
 
 class Disk:
@@ -126,6 +129,8 @@ def _table(real: Any, file: File) -> Any:
                 return int(call(*args))
             if fault.late:
                 call(*args)
+            if fault.kills:
+                os.kill(os.getpid(), signal.SIGKILL)
             return fault.code
 
         return method
