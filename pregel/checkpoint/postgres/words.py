@@ -19,7 +19,7 @@ from pregel.checkpoint.flows import Atomic, Many, Row, Sql
 from pregel.checkpoint.postgres.columns import column
 from pregel.checkpoint.sql import statements
 
-FEW = 3  # rows of one table that go in as VALUES
+FEW = 4  # rows of one table that go in as VALUES: two steps of one task
 _PLACE = re.compile(r"\$(\d+)")
 _COLUMNS = re.compile(r"unnest\(((?:\s*\$\d+::\w+\[\],?)+)\)")
 _KIND = re.compile(r"::(\w+)\[\]")

@@ -105,8 +105,8 @@ class Database:
             raise
         self._leave()
 
-    def roll_back(self, error: BaseException) -> None:
-        """Undo the transaction that met this error."""
+    def roll_back(self, error: BaseException | None) -> None:
+        """Undo the transaction, which met this error."""
         writer = self._writer
         try:
             if writer is not None and writer.in_transaction:
