@@ -102,7 +102,7 @@ class SqliteSaver(JournalSaver):
             if append.claim is None and append.release is None and self._append_unasked(append, now):
                 return LANDED
             return runner.run(append_flow(append, now), self._perform_append)
-        except (sqlite3.Error, UnicodeEncodeError) as error:
+        except _DRIVERS as error:
             if not is_io_error(error):
                 raise explanation(error, append.thread) from error
         with explained(append.thread):  # whether the commit came through is unclear; sending it again settles it
@@ -208,6 +208,7 @@ def clock() -> Clock:
     return Clock(now, this_owner().boot, now if _BOOTTIME is None else time.clock_gettime(_BOOTTIME))
 
 
+_DRIVERS = (sqlite3.Error, UnicodeEncodeError, OverflowError)  # the last for a value above 2 GB
 _GOES_ON = "a thread goes on from its last stored step when it is invoked again."
 _FIXES = {
     sqlite3.SQLITE_BUSY: "Raise `busy_timeout`, or find who holds the write lock.",
@@ -221,7 +222,7 @@ def explained(thread: str | None = None) -> Iterator[None]:
     """Errors of the driver as errors of ours."""
     try:
         yield
-    except (sqlite3.Error, UnicodeEncodeError) as error:
+    except _DRIVERS as error:
         raise explanation(error, thread) from error
 
 
