@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.config import RunnableConfig
 from pregel.engine.ids import idempotency_key, interrupt_id
-from pregel.errors import GraphInterrupt, InternalError
+from pregel.errors import GraphInterrupt, InternalError, InvalidUpdateError
 from pregel.runtime import ExecutionInfo, Runtime
 from pregel.types import Interrupt
 
@@ -73,6 +73,19 @@ class Running:
     def fresh_values(self, channels: tuple[str, ...]) -> dict[str, Any]:
         """The available values of channels, with what this task wrote so far on top."""
         return self.frame.state.fresh(channels, self.writes)
+
+    def write(self, channel: str, value: Any) -> None:
+        """Write to a channel beside what the node returns: it counts, and is given up, with the node's own writes."""
+        if channel not in self.frame.plan.channels:
+            raise InvalidUpdateError(
+                f"Node {self.name!r} wrote to {channel!r}, which is no key of its graph's state.",
+                fix="Add the key to the state schema.",
+                node=self.name,
+                channel=channel,
+            )
+        if self.closed:
+            raise InternalError("A node wrote after it had ended.", fix="Write only while the node runs.")
+        self.writes.append((channel, value))
 
     def managed_values(self, managed: Mapping[str, Any]) -> dict[str, Any]:
         """What managed values are at this step."""
