@@ -22,6 +22,7 @@ from pregel.agents.deep.backends.base import (
 from pregel.agents.deep.backends.composite import CompositeBackend
 from pregel.agents.deep.backends.filesystem import FilesystemBackend
 from pregel.agents.deep.backends.local_shell import LocalShellBackend
+from pregel.agents.deep.backends.state import StateBackend
 
 __all__ = [
     "Backend",
@@ -43,5 +44,6 @@ __all__ = [
     "ReadResult",
     "SandboxBackend",
     "SandboxBackendProtocol",
+    "StateBackend",
     "WriteResult",
 ]
