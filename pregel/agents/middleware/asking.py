@@ -7,8 +7,10 @@ from typing import Any
 from pregel.agents.flow import Either
 from pregel.agents.models.base import ChatModel, aanswered, answered
 
+QUIETLY = ("nostream",)
+
 
 def ask(model: ChatModel, messages: Any, **settings: Any) -> Either:
     """The model's answer; yield it in a hook that is a flow."""
     request = model.request(messages, **settings)
-    return Either(lambda: answered(model, request, quiet=True), lambda: aanswered(model, request, quiet=True))
+    return Either(lambda: answered(model, request, QUIETLY), lambda: aanswered(model, request, QUIETLY))
