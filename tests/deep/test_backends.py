@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 from pregel.agents.deep.backends import Backend, CompositeBackend, FilesystemBackend, LocalShellBackend
 from pregel.agents.deep.backends.base import FileData
 from pregel.agents.deep.backends.composite import can_execute
-from pregel.agents.deep.backends.conformance import BackendLaws, content_of, machine
+from pregel.agents.deep.backends.conformance import BackendLaws, content_of
 from pregel.agents.deep.backends.table import TableBackend
 from pregel.errors import DefinitionError
 
@@ -72,13 +70,6 @@ class TestRouted(BackendLaws):
     test_a_listing_is_one_level_deep: Any = None
     test_an_empty_file: Any = None
     test_delete: Any = None
-
-
-quick = settings(max_examples=30, stateful_step_count=20, deadline=None)
-TestTableMachine = machine(DictBackend).TestCase
-TestTableMachine.settings = quick
-TestDiskMachine = machine(lambda: FilesystemBackend(tempfile.mkdtemp())).TestCase
-TestDiskMachine.settings = settings(max_examples=10, stateful_step_count=15, deadline=None)
 
 
 # -- the root jail -----------------------------------------------------------------------------------------------------
