@@ -104,7 +104,7 @@ def test_an_async_node_that_waits_for_its_consumer_can_be_cancelled() -> None:
 
     async def follow() -> None:
         app = StateGraph(State).add_node("x", node).add_edge(START, "x").compile()
-        chunks = app.astream({"a": []}, stream_mode="custom")
+        chunks: Any = app.astream({"a": []}, stream_mode="custom")
         await anext(chunks)
         for _ in range(3 * CROWD):
             await asyncio.sleep(0)
