@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, Self
 
 from pregel.channels.base import MISSING, BaseChannel, DeltaSnapshot, Missing, Value, copy_container
+from pregel.channels.growth import Growth
 from pregel.channels.overwrite import overwrite_in, overwrite_of
 from pregel.channels.reducer import Start, same_reducer, start_of
 from pregel.errors import DefinitionError
@@ -22,7 +23,7 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
     reducer that was moved or renamed still counts as the same; it defaults to ``module:qualname``.
     """
 
-    __slots__ = ("default_factory", "name", "reducer", "snapshot_frequency", "start", "value")
+    __slots__ = ("default_factory", "growth", "name", "reducer", "snapshot_frequency", "start", "value")
     expires: ClassVar[bool] = False
 
     def __init__(
@@ -43,6 +44,7 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
         self.default_factory = default_factory
         self.start = self._start(default_factory)
         self.value: Value = copy_container(self.start())
+        self.growth = Growth(every=snapshot_frequency) if type(self) is DeltaChannel else None
 
     def _start(self, default_factory: Start[Value] | None) -> Start[Value]:
         start = default_factory or start_of(self.typ)
@@ -83,6 +85,11 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
             return False
         whole = overwrite_in(values, self.key)
         self.value = self._folded(self.value, values) if whole is MISSING else self._base(whole)
+        if self.growth is not None:
+            if whole is MISSING:
+                self.growth.note(values)
+            else:
+                self.growth.forget()
         return True
 
     def replay_writes(self, writes: Sequence[PendingWrite]) -> None:
@@ -94,6 +101,8 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
             else:
                 value, batch = self._base(whole), []
         self.value = self._folded(value, batch) if batch else value
+        if self.growth is not None:
+            self.growth.forget()
 
     def _folded(self, value: Value, writes: Sequence[Any]) -> Value:
         """What the reducer makes of it; all that it gets is its own, so it may work in place."""
@@ -125,10 +134,13 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
             new.value = copy_container(self.start())
         else:
             new.value = copy_container(checkpoint.value if isinstance(checkpoint, DeltaSnapshot) else checkpoint)
+            if self.growth is not None:
+                new.growth = self.growth.since(new.value)
         return new
 
     def copy(self) -> Self:
         new = self._blank()
         new.reducer, new.snapshot_frequency, new.name = self.reducer, self.snapshot_frequency, self.name
         new.default_factory, new.start, new.value = self.default_factory, self.start, self.value
+        new.growth = None if self.growth is None else self.growth.since(None)
         return new

@@ -17,6 +17,7 @@ from typing import Annotated, Any, ClassVar, Generic, NotRequired, Required, Sel
 from typing_extensions import ReadOnly
 
 from pregel.channels.base import MISSING, BaseChannel, DeltaSnapshot, Missing, Value, copy_container
+from pregel.channels.growth import growth_of
 from pregel.channels.overwrite import CARRIERS, overwrite_in
 
 Start = Callable[[], Value]
@@ -37,7 +38,7 @@ class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
     has no empty value it starts empty, and the first write becomes the value.
     """
 
-    __slots__ = ("operator", "pure", "start", "value")
+    __slots__ = ("direct", "growth", "operator", "pure", "start", "value")
     expires: ClassVar[bool] = False
 
     def __init__(
@@ -48,6 +49,9 @@ class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
         self.pure = isinstance(operator, BuiltinFunctionType) and operator in _PURE
         self.start = default_factory or start_of(typ)
         self.value: Value | Missing = started(self.start)
+        # how a class of the user's changes the value is not known
+        self.growth = growth_of(operator, self.value) if type(self) is BinaryOperatorAggregate else None
+        self.direct = self.pure and self.growth is None
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -60,14 +64,18 @@ class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
         if not values:
             return False
         value = self.value
-        if len(values) == 1 and self.pure and value is not MISSING and not isinstance(values[0], CARRIERS):
+        if len(values) == 1 and self.direct and value is not MISSING and not isinstance(values[0], CARRIERS):
             self.value = self.operator(value, values[0])
         elif (whole := overwrite_in(values, self.key)) is not MISSING:
             self.value = copy_container(whole)
+            if self.growth is not None:
+                self.growth.forget()
         elif value is MISSING:
             self.value = self._folded(values[0], values[1:])
         else:
             self.value = self._folded(value, values)
+            if self.growth is not None:
+                self.growth.note(values)
         return True
 
     def _folded(self, value: Value, writes: Sequence[Value]) -> Value:
@@ -96,11 +104,14 @@ class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
             new.value = started(self.start)
         else:
             new.value = copy_container(checkpoint.value if isinstance(checkpoint, DeltaSnapshot) else checkpoint)
+            if self.growth is not None:
+                new.growth = self.growth.since(new.value)
         return new
 
     def copy(self) -> Self:
         new = self._blank()
         new.operator, new.pure, new.start, new.value = self.operator, self.pure, self.start, self.value
+        new.direct, new.growth = self.direct, None if self.growth is None else self.growth.since(None)
         return new
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
 
+from pregel.checkpoint.chains import Address, Chains, Wanted
 from pregel.checkpoint.keys import Names, id_text
 from pregel.checkpoint.ledger import metadata_of
 from pregel.checkpoint.manifest import Read
@@ -15,7 +16,6 @@ from pregel.checkpoint.records import CheckpointRow, Saved, Write, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.errors import JournalDamaged
 
-Address = tuple[int, int]  # channel, at
 Base = tuple[bytes, bytes]  # id and manifest of the whole one
 
 
@@ -26,9 +26,10 @@ class UnknownNameError(LookupError):
 class Decoder:
     """Reads the rows of a store."""
 
-    __slots__ = ("_loads", "names")
+    __slots__ = ("_dumps", "_loads", "names")
 
     def __init__(self, serde: SerializerProtocol, names: Names) -> None:
+        self._dumps = serde.dumps_typed
         self._loads = serde.loads_typed
         self.names = names
 
@@ -43,8 +44,19 @@ class Decoder:
         """Where the values are that have a row of their own."""
         found: list[Address] = []
         for piece in read.manifest.channels.values():
-            if len(piece) == 3:
+            if len(piece) in (3, 6):
                 found.append((piece[0], piece[2]))
+        return found
+
+    @staticmethod
+    def wanted(read: Read) -> list[Wanted]:
+        """The same with what a delta stands on."""
+        found: list[Wanted] = []
+        for piece in read.manifest.channels.values():
+            if len(piece) == 3:
+                found.append((piece[0], piece[2], None))
+            elif len(piece) == 6:
+                found.append((piece[0], piece[2], piece[5]))
         return found
 
     def saved(
@@ -52,7 +64,7 @@ class Decoder:
         ns: str,
         row: CheckpointRow,
         read: Read,
-        values: Mapping[Address, tuple[str, bytes]],
+        chains: Chains,
         writes: Iterable[WriteRow],
     ) -> Saved:
         """The checkpoint. UnknownNameError when a name must be fetched first."""
@@ -79,7 +91,7 @@ class Decoder:
             read.manifest,
         )
         try:
-            self._fill(saved, read, values)
+            self._fill(saved, read, chains)
             saved.writes = self._writes(writes)
         except KeyError as error:
             raise UnknownNameError(*error.args) from None
@@ -88,20 +100,26 @@ class Decoder:
             saved.foreign = self._loads((kind, blob))
         return saved
 
-    def _fill(self, saved: Saved, read: Read, values: Mapping[Address, tuple[str, bytes]]) -> None:
+    def differing(self, saved: Saved, other: Saved) -> list[str]:
+        """The channels with a log of which two readings of one checkpoint do not agree."""
+        texts = [self.names.texts[key] for key in saved.manifest.logs]
+        return [text for text in texts if self._dumps(saved.values[text]) != self._dumps(other.values[text])]
+
+    def _fill(self, saved: Saved, read: Read, chains: Chains) -> None:
         texts, loads = self.names.texts, self._loads
         for piece in read.manifest.channels.values():
             channel = texts[piece[0]]
             saved.counters[channel] = piece[1]
             saved.ats[channel] = piece[2]
             match len(piece):
-                case 3:
-                    found = values.get((piece[0], piece[2]))
-                    if found is None:
-                        raise JournalDamaged(
-                            f"The value of {channel!r} at {piece[2]} is gone (checkpoint {saved.id}).", channel=channel
-                        )
-                    saved.values[channel] = loads(found)
+                case 3 | 6:
+                    try:
+                        saved.values[channel], tip = chains.value(piece[0], piece[2], loads)
+                    except JournalDamaged as error:
+                        where = f"The value of {channel!r} at {piece[2]} is gone (checkpoint {saved.id})."
+                        raise JournalDamaged(f"{where} {error.message}", channel=channel) from None
+                    if tip is not None:
+                        read.manifest.logs[piece[0]] = tip
                 case 4:
                     if piece[3] is not None:
                         saved.values[channel] = loads(("msgpack", piece[3])) if piece[3] else None

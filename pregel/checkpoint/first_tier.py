@@ -26,6 +26,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from pregel import flow as runner
 from pregel.channels import MISSING
 from pregel.channels.base import copy_container
+from pregel.channels.growth import Log
 from pregel.checkpoint.base import Checkpoint, CheckpointTuple, depth_of
 from pregel.checkpoint.decode import iso
 from pregel.checkpoint.keys import counter_of, task_text, version_text
@@ -323,7 +324,7 @@ class Book:
             new[channel] = branch.versions[channel] = fresh[counter]
             branch.values.pop(channel, None)
             if value is not MISSING:
-                branch.values[channel] = value
+                branch.values[channel] = value.value if value.__class__ is Log else value
         for node, counters in save.seen.items():
             branch.seen[node] = _seen_texts(node, counters, before, branch)
         self._branches[save.ns] = branch

@@ -14,8 +14,10 @@ from dataclasses import fields
 from typing import Any
 
 from pregel.channels import MISSING
+from pregel.channels.growth import Log
 from pregel.checkpoint.keys import Names
 from pregel.checkpoint.ledger import Ledger, metadata_blob
+from pregel.checkpoint.logs import Stored, Tip, stored
 from pregel.checkpoint.records import CONTROL, ERROR, Append, Opened, Save, TaskWrites
 from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -40,17 +42,23 @@ class Encoded(tuple[str, bytes]):
 class LateLedger(Ledger):
     """Keeps a run's records in its appends; `translate` makes rows of them."""
 
-    __slots__ = ("_atoms", "_checked", "_intern", "_translator")
+    __slots__ = ("_atoms", "_checked", "_intern", "_tips", "_translator")
 
     def __init__(self, serde: SerializerProtocol, names: Names, intern: Callable[[set[str]], None]) -> None:
         super().__init__(serde, names)
         self._intern = intern
         self._translator = Translator(serde, names)
         self._atoms = ATOMS if type(serde) is JsonPlusSerializer else frozenset[type]()
+        self._tips: dict[tuple[str, str], Tip] = {}  # where the log of a channel of a namespace stands
         self._checked: Any = None  # metadata that is known to be plain data
 
     def open(self, opened: Opened) -> None:
         self._translator.open(opened)
+        for saved in opened.saved:
+            if saved is not None:
+                self._tips = {place: tip for place, tip in self._tips.items() if place[0] != saved.ns}
+                for key, tip in saved.manifest.logs.items():
+                    self._tips[saved.ns, self.names.texts[key]] = tip
 
     def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save] = ()) -> set[str]:
         return set()  # names are interned when the rows are made
@@ -85,6 +93,10 @@ class LateLedger(Ledger):
             if value.__class__ not in atoms and value is not MISSING:
                 changed = self._safe_values(save)
                 break
+        else:
+            if self._tips:
+                for channel in changed:
+                    self._tips.pop((save.ns, channel), None)
         append.said.append(
             (
                 save.ns,
@@ -139,13 +151,22 @@ class LateLedger(Ledger):
     def _safe_values(self, save: Save) -> dict[str, tuple[int, Any]]:
         atoms = self._atoms
         safe: dict[str, tuple[int, Any]] = {}
+        tips: dict[str, Tip | None] = {}
         channel = ""
         try:
             for channel, (counter, value) in save.changed.items():
-                kept = value if value.__class__ in atoms or value is MISSING else Encoded(self._encode(value))
+                kept = value
+                if value.__class__ is Log:
+                    kept = stored(value, self._tips.get((save.ns, channel)), self._encode)
+                    tips[channel] = kept.tip
+                elif value.__class__ not in atoms and value is not MISSING:
+                    kept = Encoded(self._encode(value))
                 safe[channel] = counter, kept
         except SerializationError as error:
             raise self._placed(error, channel) from None
+        for channel in safe:
+            self._tips.pop((save.ns, channel), None)
+        self._tips.update({(save.ns, channel): tip for channel, tip in tips.items() if tip is not None})
         return safe
 
 
@@ -156,3 +177,6 @@ class Translator(Ledger):
 
     def _encode(self, value: Any) -> tuple[str, bytes]:
         return value if value.__class__ is Encoded else super()._encode(value)
+
+    def _stored(self, value: Log | Stored, tip: Tip | None) -> Stored:
+        return value if isinstance(value, Stored) else super()._stored(value, tip)

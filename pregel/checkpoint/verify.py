@@ -2,7 +2,7 @@
 
 1. Nothing is changed, and nothing is needed but the rows: a value of a class that this process does not know is told
    apart from damage.
-2. What was stored is decoded without the help of any cache.
+2. What was stored is decoded without the help of any cache, and what a cache gives is compared with that.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def _verify_page(
 ) -> Flow[list[Finding]]:
     """The page at once, and one by one when something is wrong with it."""
     try:
-        yield from saved_flow(decoder, tno, ns, page)
+        saved = yield from saved_flow(decoder, tno, ns, page, caches=False)
+        cached = yield from saved_flow(decoder, tno, ns, page)
     except Exception as error:  # a damaged blob may raise anything
         if len(page) > 1:
             found: list[Finding] = []
@@ -80,4 +81,8 @@ def _verify_page(
         kind: Literal["damaged", "unreadable"] = "unreadable" if isinstance(error, InvalidModuleError) else "damaged"
         what = error.message if isinstance(error, PregelError) else told(error)
         return [Finding(thread, ns, id_text(page[0].id), kind, what)]
-    return []
+    return [
+        Finding(thread, ns, one.id, "damaged", f"the cache of {channel!r} is not what its deltas make")
+        for one, other in zip(saved, cached, strict=True)
+        for channel in decoder.differing(one, other)
+    ]

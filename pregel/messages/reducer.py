@@ -54,6 +54,9 @@ def add_messages(
     return [with_openai_content(message) for message in merged] if format else merged
 
 
+add_messages.keeps_items = True  # type: ignore[attr-defined]  # rule 4, for `pregel.channels.growth`
+
+
 def with_ids(messages: Messages) -> list[BaseMessage]:
     """The messages as whole message objects that all have an id; the very list when it is one of such already."""
     return _with_ids(messages)[0]

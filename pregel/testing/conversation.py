@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
 from pregel.channels import MISSING
+from pregel.channels.growth import Log
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.records import INTERRUPT, Load, Page, Saved, ThreadRow
@@ -270,7 +271,11 @@ class Conversation:
         saved = self.saver.load(thread.name, [Load()]).saved[0]
         assert saved is not None
         state = frame.state
-        live = {name: value for name, (_, value) in values_of(state, saved.counters).items() if value is not MISSING}
+        live = {
+            name: value.value if isinstance(value, Log) else value
+            for name, (_, value) in values_of(state, saved.counters).items()
+            if value is not MISSING
+        }
         seen = {node: counters for node, counters in state.seen.items() if node != INTERRUPT}
         stored_seen = {node: counters for node, counters in saved.seen.items() if node != INTERRUPT}
         for what, had, found in (

@@ -1,0 +1,104 @@
+"""How a list grew since the last checkpoint, so that a journal can store what is new instead of the whole list.
+
+1. A `Growth` belongs to one channel. It knows the list as it was last stored, and how much of it must still be there.
+2. An item counts as kept only when it is the same object, at the same place, and was not written again since: a node
+   that changes an item and returns it has changed the state.
+3. When in doubt nothing is kept, and the list is stored whole. That is always right.
+"""
+
+from __future__ import annotations
+
+import operator as op
+from collections.abc import Callable, Iterable, Sequence
+from itertools import compress, count
+from typing import Any, NamedTuple
+
+APPENDING = (op.add, op.concat)  # on two plain lists they keep every item of the first one
+
+
+class Log(NamedTuple):
+    """A list to be stored, of which the first `kept` items are those of `base`, the list that was stored before."""
+
+    value: list[Any]
+    kept: int
+    base: list[Any] | None
+    every: int | None = None  # updates after which the whole list is stored; None leaves that to the journal
+
+
+class Growth:
+    """What a channel remembers of its list between two checkpoints."""
+
+    __slots__ = ("appends", "base", "every", "kept", "trusted", "wrote")
+
+    def __init__(self, *, appends: bool = False, trusted: bool = False, every: int | None = None) -> None:
+        self.appends = appends  # writes never touch an item that is there
+        self.trusted = trusted  # a list that is longer by all that was written has it at its end
+        self.every = every
+        self.forget()
+
+    def since(self, value: object) -> Growth:
+        """The same for a channel that starts from what was stored; anything but a list starts from nothing."""
+        new = Growth(appends=self.appends, trusted=self.trusted, every=self.every)
+        if value.__class__ is list:
+            new.base, new.kept = value, len(value)
+        return new
+
+    def forget(self) -> None:
+        """Nothing is known: the value was replaced."""
+        self.base: list[Any] | None = None
+        self.kept = 0
+        self.wrote: list[Any] = []
+
+    def note(self, writes: Sequence[Any]) -> None:
+        """The reducer has folded these writes in."""
+        if not self.appends:
+            if self.kept:
+                self.wrote += writes
+        elif any(write.__class__ is not list for write in writes):
+            self.kept = 0  # another class may have put itself first
+
+    def log(self, value: Any) -> Any:
+        """The value as a `Log` when it is a plain list; from now on this is what was stored."""
+        if value.__class__ is not list:
+            self.forget()
+            return value
+        base, kept = self.base, self.kept
+        if kept and not self.appends:
+            kept = self._same(base, value)  # type: ignore[arg-type]  # with something kept there is a base
+        self.base, self.kept, self.wrote = value, len(value), []
+        return Log(value, kept, base, self.every)
+
+    def _same(self, base: list[Any], value: list[Any]) -> int:
+        kept = same_items(base, value, min(self.kept, len(value)))
+        written = list(_items(self.wrote, 3))
+        if self.trusted and len(value) - len(base) == len(written):
+            return kept
+        ids = set(map(id, written))
+        if ids.isdisjoint(map(id, base[:kept])):
+            return kept
+        return next(place for place, item in enumerate(base) if id(item) in ids)
+
+
+def same_items(left: list[Any], right: list[Any], upto: int) -> int:
+    """How many of the first items are the same objects in both lists, `upto` at most."""
+    return min(upto, next(compress(count(), map(op.is_not, left, right)), upto))
+
+
+def _items(writes: Iterable[Any], depth: int) -> Iterable[Any]:
+    """What the writes are made of, a few levels down."""
+    for write in writes:
+        kind = write.__class__
+        if depth and (kind is list or kind is tuple):
+            yield from _items(write, depth - 1)
+        elif depth and kind is dict:
+            yield from _items(write.values(), depth - 1)
+        else:
+            yield write
+
+
+def growth_of(reducer: Callable[..., Any], start: object) -> Growth | None:
+    """What can be known of lists under this reducer; None for one that may do anything to the items it is given."""
+    if reducer in APPENDING:
+        return Growth(appends=True) if start.__class__ is list else None
+    known = getattr(reducer, "func", reducer)  # of a partial
+    return Growth(trusted=True) if getattr(known, "keeps_items", False) else None

@@ -1,0 +1,146 @@
+"""The value rows of some checkpoints as they come from a store, and the values that they make.
+
+1. A value row, or a cache, is a whole value. A delta row stands on the one that `prev` names, down to a whole value.
+2. A manifest says where the nearest whole value of a delta is, so that one question brings the chain between them. When
+   it is gone (caches may be deleted) or cannot be read, the next one below does as well: the delta that stands beside
+   it names it.
+3. Of overlapping stretches each row is asked for once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from pregel.checkpoint.logs import ROW, TAIL, Tip
+from pregel.errors import JournalDamaged
+
+Address = tuple[int, int]
+"""channel, at"""
+Wanted = tuple[int, int, int | None]
+"""channel, at, and for a delta where the nearest whole value is"""
+Span = tuple[int, int, int, int]
+"""channel, first at, last at, 1 for deltas or 0 for whole values"""
+Row = tuple[Any, ...]
+
+
+class Delta(NamedTuple):
+    """A delta row."""
+
+    type: str
+    blob: bytes
+    prev: int | None
+    base: int | None
+    fold: int | None
+    n: int
+
+
+class CacheUnreadableError(Exception):
+    """A cache that is no help: leave it out and ask for what is below it."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(address)
+        self.address = address
+
+
+class Chains:
+    """Rows by address."""
+
+    __slots__ = ("_asked", "_caches", "_deltas", "_unreadable", "_wholes")
+
+    def __init__(self, *, caches: bool = True) -> None:
+        self._caches = caches
+        self._wholes: dict[Address, tuple[str, str, bytes]] = {}
+        self._deltas: dict[Address, Delta] = {}
+        self._asked: set[Span] = set()
+        self._unreadable: set[Address] = set()
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Take in rows of the statement `values`."""
+        for channel, at, kind, form, blob, prev, base, fold, n in rows:
+            if kind == "delta":
+                self._deltas[channel, at] = Delta(form, blob, prev, base, fold, n)
+            elif kind == "value" or (self._caches and (channel, at) not in self._unreadable):
+                self._wholes[channel, at] = kind, form, blob
+
+    def drop(self, address: Address) -> None:
+        """Leave out a cache."""
+        self._unreadable.add(address)
+        del self._wholes[address]
+
+    def missing(self, wanted: Iterable[Wanted]) -> list[Span]:
+        """What must still be asked for, so that these can be read."""
+        spans: set[Span] = set()
+        sound: set[Address] = set()  # what is below them is there
+        for channel, at, base in wanted:
+            below = at if base is None else base
+            while (channel, at) not in self._wholes and (channel, at) not in sound:
+                delta = self._deltas.get((channel, at))
+                if delta is None or delta.prev is None:
+                    spans.add((channel, below, below, 0))
+                    if base is not None:
+                        spans.add((channel, below, at, 1))
+                    break
+                sound.add((channel, at))
+                if at <= below and delta.base is not None:
+                    below = delta.base
+                at = delta.prev
+        found = _merged(spans - self._asked)
+        self._asked |= spans
+        self._asked.update(found)
+        return found
+
+    def value(self, channel: int, at: int, loads: Callable[[tuple[str, bytes]], Any]) -> tuple[Any, Tip | None]:
+        """The value at this address, and for a list where its log stands."""
+        chain: list[Delta] = []
+        cursor = at
+        while (whole := self._wholes.get((channel, cursor))) is None:
+            delta = self._deltas.get((channel, cursor))
+            if delta is None or delta.prev is None or delta.prev >= cursor:
+                raise JournalDamaged(f"The row of channel {channel} at {cursor} is gone.")
+            chain.append(delta)
+            cursor = delta.prev
+        kind, form, blob = whole
+        try:
+            value = loads((form, blob))
+        except Exception:
+            if kind == "cache":
+                raise CacheUnreadableError((channel, cursor)) from None
+            raise
+        if value.__class__ is not list:
+            if kind == "cache":
+                raise CacheUnreadableError((channel, cursor))
+            if chain:
+                raise JournalDamaged(f"Deltas of channel {channel} stand on a value at {cursor} that is no list.")
+            return value, None
+        size, weight = len(blob), 0
+        for delta in reversed(chain):
+            size = _fold(value, size, delta, channel, loads)
+            weight += len(delta.blob) + ROW
+        return value, Tip(value, size, len(blob), weight, len(chain)).placed(at, cursor)
+
+
+def _fold(value: list[Any], size: int, delta: Delta, channel: int, loads: Callable[[tuple[str, bytes]], Any]) -> int:
+    """Bring a delta into the list; the new size in bytes, about."""
+    tail = loads((delta.type, delta.blob)) if delta.fold == TAIL else None
+    if tail.__class__ is not list or not 0 <= (kept := delta.n - len(tail)) <= len(value):
+        raise JournalDamaged(f"A delta of channel {channel} does not fit what it stands on ({delta.prev}).")
+    size = size * kept // max(len(value), 1) + len(delta.blob)
+    value[kept:] = tail
+    return size
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Stretches that touch as one."""
+    found: list[Span] = []
+    for span in sorted(spans, key=_by_kind_and_place):
+        channel, first, last, deltas = span
+        if deltas and found and found[-1][0] == channel and found[-1][3] and first <= found[-1][2]:
+            found[-1] = channel, found[-1][1], max(last, found[-1][2]), 1
+        else:
+            found.append(span)
+    return found
+
+
+def _by_kind_and_place(span: Sequence[int]) -> tuple[int, ...]:
+    return span[3], span[0], span[1], span[2]

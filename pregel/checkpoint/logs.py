@@ -1,0 +1,86 @@
+"""What is stored of a list that grew: a delta, a delta and a cache, or the whole list.
+
+1. A delta says how long the list is now and which items stand at its end; all before them are those of `prev`. So a
+   list is read back without any code of the user's, whatever reducer made it.
+2. A delta weighs its bytes and `ROW`. A cache is written with it once the weight since the last whole list reaches
+   `SPAN` times the size of the list, or the list has shrunk to less than half of what it was then.
+3. A list that keeps nothing, and one that costs no more than its delta, is stored whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pregel.channels.growth import Log, same_items
+from pregel.checkpoint.manifest import INLINE
+
+ROW = 150  # bytes that a row costs beside its blob
+SPAN = 1  # weight of deltas between two caches, in sizes of the list
+SMALL = 4096  # bytes; a smaller list gets a cache as if it were that long
+TAIL = 1  # how a delta is laid out, as its row says
+
+Typed = tuple[str, bytes]
+
+
+class Tip:
+    """Where the log of one channel stands on one branch."""
+
+    __slots__ = ("at", "base", "last", "rows", "size", "weight", "whole")
+
+    def __init__(self, last: list[Any], size: int, whole: int, weight: int = 0, rows: int = 0) -> None:
+        self.last = last  # the list as it was stored
+        self.size = size  # of it, in bytes, about
+        self.whole = whole  # bytes of the nearest whole list
+        self.weight = weight  # of the deltas since then
+        self.rows = rows  # how many these are
+        self.at = self.base = 0  # seq of its row, and of the nearest whole list
+
+    def placed(self, at: int, base: int) -> Tip:
+        """The tip, now that its row has a place."""
+        self.at, self.base = at, base
+        return self
+
+    def shares(self, log: Log) -> int:
+        """How many of the first items are those that were stored."""
+        if log.base is self.last:
+            return log.kept
+        return same_items(self.last, log.value, min(log.kept, len(self.last), len(log.value)))
+
+
+class Stored:
+    """What to store: the end of a list, or the whole, or both; `tip` is where the log stands then."""
+
+    __slots__ = ("n", "tail", "tip", "whole")
+
+    def __init__(self, n: int, tail: Typed | None, whole: Typed | None, tip: Tip | None) -> None:
+        self.n, self.tail, self.whole, self.tip = n, tail, whole, tip
+
+
+def stored(log: Log, tip: Tip | None, encode: Callable[[Any], Typed]) -> Stored:
+    """How to store a list on top of what its branch holds."""
+    value = log.value
+    kept = 0 if tip is None else tip.shares(log)
+    if tip is None or not kept:
+        return _whole(value, encode)
+    tail = encode(value[kept:])
+    size = tip.size * kept // len(tip.last) + len(tail[1])
+    weight = len(tail[1]) + ROW
+    if log.every is None and weight >= size:
+        return _whole(value, encode)
+    if _cache_is_due(log, tip, size, tip.weight + weight):
+        whole = encode(value)
+        return Stored(len(value), tail, whole, Tip(value, len(whole[1]), len(whole[1])))
+    return Stored(len(value), tail, None, Tip(value, size, tip.whole, tip.weight + weight, tip.rows + 1))
+
+
+def _whole(value: list[Any], encode: Callable[[Any], Typed]) -> Stored:
+    whole = encode(value)
+    size = len(whole[1])
+    return Stored(len(value), None, whole, Tip(value, size, size) if size > INLINE else None)
+
+
+def _cache_is_due(log: Log, tip: Tip, size: int, weight: int) -> bool:
+    if log.every is not None:
+        return tip.rows + 1 >= log.every
+    return weight >= SPAN * max(size, SMALL) or size < tip.whole // 2
