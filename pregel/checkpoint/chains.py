@@ -90,6 +90,19 @@ class Chains:
         self._asked.update(found)
         return found
 
+    def named(self, addresses: Iterable[Address]) -> list[Span]:
+        """What must still be asked for, so that the deltas at these addresses can be read."""
+        spans = {(channel, at, at, 1) for channel, at in addresses if (channel, at) not in self._deltas} - self._asked
+        self._asked |= spans
+        return sorted(spans)
+
+    def tail(self, channel: int, at: int) -> tuple[str, bytes]:
+        """What the delta at this address adds, as it is stored."""
+        delta = self._deltas.get((channel, at))
+        if delta is None:
+            raise JournalDamaged(f"The row of channel {channel} at {at} is gone, and a write names it.")
+        return delta.type, delta.blob
+
     def value(self, channel: int, at: int, loads: Callable[[tuple[str, bytes]], Any]) -> tuple[Any, Tip | None]:
         """The value at this address, and for a list where its log stands."""
         chain: list[Delta] = []

@@ -11,6 +11,7 @@ import msgpack  # type: ignore[import-untyped]
 from pregel.checkpoint.chains import Address, Chains, Wanted
 from pregel.checkpoint.keys import Names, id_text
 from pregel.checkpoint.ledger import metadata_of
+from pregel.checkpoint.logs import NAMED
 from pregel.checkpoint.manifest import Read
 from pregel.checkpoint.records import CheckpointRow, Saved, Write, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol
@@ -92,7 +93,7 @@ class Decoder:
         )
         try:
             self._fill(saved, read, chains)
-            saved.writes = self._writes(writes)
+            saved.writes = self._writes(writes, chains)
         except KeyError as error:
             raise UnknownNameError(*error.args) from None
         if read.foreign is not None:
@@ -132,14 +133,14 @@ class Decoder:
         if read.updated is not None:
             saved.updated = [texts[key] for key in read.updated]
 
-    def _writes(self, rows: Iterable[WriteRow]) -> list[Write]:
+    def _writes(self, rows: Iterable[WriteRow], chains: Chains) -> list[Write]:
         texts, loads = self.names.texts, self._loads
         writes = [
             Write(
                 id_text(row.task),
                 row.idx,
                 texts[row.channel],
-                loads((row.type, row.blob)),
+                loads((row.type, row.blob) if row.type != NAMED else chains.tail(row.channel, int(row.blob))),
                 row.path,
                 texts[row.name],
                 None if row.child is None else id_text(row.child),

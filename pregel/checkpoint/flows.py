@@ -21,6 +21,7 @@ from pregel.checkpoint.chains import CacheUnreadableError, Chains
 from pregel.checkpoint.decode import Decoder, UnknownNameError, filters
 from pregel.checkpoint.keys import Names, id_bytes, id_text, thread_digest
 from pregel.checkpoint.ledger import metadata_of
+from pregel.checkpoint.logs import NAMED
 from pregel.checkpoint.records import (
     Append,
     CheckpointRow,
@@ -191,8 +192,11 @@ def saved_flow(
     for row in (yield Sql("writes", (tno, ns, min(writes), max(writes)))):
         if row[1] in writes:
             writes[row[1]].append(WriteRow(*row))
+    named = {(row.channel, int(row.blob)) for found in writes.values() for row in found if row.type == NAMED}
     while True:
         while spans := chains.missing(wanted):
+            chains.add((yield Sql("values", (tno, ns, spans))))
+        if spans := chains.named(named):
             chains.add((yield Sql("values", (tno, ns, spans))))
         try:
             return [

@@ -17,6 +17,7 @@ from pregel.checkpoint.flows import LAST, Many, Row, Sql, delete_flow, thread_ro
 from pregel.checkpoint.keys import id_text, thread_digest
 from pregel.checkpoint.lease import is_dead
 from pregel.checkpoint.ledger import metadata_of
+from pregel.checkpoint.logs import NAMED
 from pregel.checkpoint.manifest import Manifest, Read, pack
 from pregel.checkpoint.records import CheckpointRow, ThreadRow
 from pregel.errors import InvalidInputError, ThreadBusy
@@ -108,6 +109,7 @@ def _sweep_values(tno: int, ns: int, addresses: Iterable[Address]) -> Flow[None]
     """Remove the value rows of a namespace that these addresses do not reach."""
     rows: list[Row] = yield Sql("value_keys", (tno, ns))
     kept = _reached(rows, addresses)
+    kept.update((yield from _named(tno, ns)))
     gone = [(tno, ns, channel, at, kind) for channel, at, kind, _ in rows if (channel, at) not in kept]
     if gone:
         yield Many("delete_value", gone)
@@ -121,7 +123,7 @@ def _root_values(tno: int, ns: int, addresses: Iterable[Address]) -> Flow[None]:
         kinds.setdefault((channel, at), set()).add(kind)
     below = {(channel, at): prev for channel, at, kind, prev in rows if kind == "delta"}
     roots: set[Address] = set()
-    kept: set[tuple[int, int, str]] = set()
+    kept: set[tuple[int, int, str]] = {(*address, "delta") for address in (yield from _named(tno, ns))}
     for address in addresses:
         while "delta" in kinds.get(address, ()) and "cache" not in kinds[address]:
             kept.add((*address, "delta"))
@@ -134,6 +136,11 @@ def _root_values(tno: int, ns: int, addresses: Iterable[Address]) -> Flow[None]:
         yield Many("delete_value", gone)
     if roots:
         yield Many("promote_cache", [(tno, ns, *address) for address in roots])
+
+
+def _named(tno: int, ns: int) -> Flow[list[Address]]:
+    """The deltas that writes name: these stay, whatever becomes of the checkpoint that they were made for."""
+    return [(channel, int(blob)) for channel, blob in (yield Sql("named_deltas", (tno, ns, NAMED)))]
 
 
 def _reached(rows: Sequence[Row], addresses: Iterable[Address]) -> set[Address]:

@@ -23,7 +23,7 @@ import orjson
 from pregel.channels import MISSING
 from pregel.channels.growth import Log
 from pregel.checkpoint.keys import Names, id_bytes, task_bytes
-from pregel.checkpoint.logs import TAIL, Stored, Tip, stored
+from pregel.checkpoint.logs import NAMED, TAIL, Stored, Tip, stored
 from pregel.checkpoint.manifest import INLINE, Manifest
 from pregel.checkpoint.records import (
     CONTROL,
@@ -138,6 +138,8 @@ class Ledger:
             for key in channels:
                 manifest.logs.pop(key, None)
             manifest.logs.update(tips)
+            if parent is not None:
+                _name_deltas(append.writes, values, parent)
         row = (ns, checkpoint, parent, base, bytes(save.lineage), save.step, save.source, run_id, made, shown, blob)
         append.checkpoints.append(_checkpoint_row(row))
         append.values += values
@@ -236,6 +238,20 @@ def _delta_rows(ns: int, channel: int, at: int, news: Stored, before: Tip) -> li
         kind, blob = news.whole
         rows.append(ValueRow(ns, channel, at, "cache", kind, blob, n=news.n))
     return rows
+
+
+def _name_deltas(writes: list[WriteRow], values: list[ValueRow], parent: bytes) -> None:
+    """Let the writes under the parent that are just what a delta says name it."""
+    for value in values:
+        if value.kind != "delta" or len(value.blob) <= INLINE:
+            continue
+        for place in range(len(writes) - 1, -1, -1):
+            row = writes[place]
+            if row.checkpoint != parent or row.ns != value.ns:
+                break
+            if row.channel == value.channel and row.blob == value.blob and row.type == value.type and row.idx >= 0:
+                writes[place] = row._replace(type=NAMED, blob=str(value.at).encode())
+                break
 
 
 def _seen(node: str, counters: Mapping[str, int], ids: Mapping[str, int]) -> int | dict[int, int]:

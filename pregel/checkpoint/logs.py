@@ -5,6 +5,7 @@
 2. A delta weighs its bytes and `ROW`. A cache is written with it once the weight since the last whole list reaches
    `SPAN` times the size of the list, or the list has shrunk to less than half of what it was then.
 3. A list that keeps nothing, and one that costs no more than its delta, is stored whole.
+4. A write that lands together with the very delta that it made is stored once: it names the delta.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ ROW = 150  # bytes that a row costs beside its blob
 SPAN = 1  # weight of deltas between two caches, in sizes of the list
 SMALL = 4096  # bytes; a smaller list gets a cache as if it were that long
 TAIL = 1  # how a delta is laid out, as its row says
+
+NAMED = "@delta"
+"""The type of a write that a delta holds as well, stored with the checkpoint that applied it; its blob says which."""
 
 Typed = tuple[str, bytes]
 

@@ -101,10 +101,11 @@ writes: st.SearchStrategy[Write] = st.fixed_dictionaries(
 )
 place = st.integers(0, 30)
 durability = st.sampled_from(["sync", "async", "exit"])
-script = st.lists(writes, max_size=8)
-programs = st.lists(
+script = st.lists(writes, min_size=2, max_size=10)
+start = st.tuples(st.just("run"), writes, script, durability)
+later = st.lists(
     st.one_of(
-        st.tuples(st.just("run"), writes, script, durability),
+        start,
         st.tuples(st.just("replay"), place, script, durability),
         st.tuples(st.just("update"), writes),
         st.tuples(st.just("fork"), place, writes),
@@ -115,6 +116,7 @@ programs = st.lists(
     min_size=2,
     max_size=7,
 )
+programs = st.builds(lambda first, rest: [first, *rest], start, later)
 
 
 class Side:
@@ -181,6 +183,7 @@ class Side:
         return [*entries, *alone, self.saver.verify(self.thread)]
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of what a program stores
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(program=programs)
 def test_any_program_reads_back_as_with_whole_values(saver: JournalSaver, program: list[tuple[Any, ...]]) -> None:
