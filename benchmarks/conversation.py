@@ -16,7 +16,9 @@ from typing import Annotated, Any, TypedDict
 from benchmarks._harness import OURS, REFERENCE, Budget, Report, options, sides
 
 THREADS = count()
-TEXT = "So the forecast for tomorrow is light rain in the morning, clearing up by noon, with a mild breeze. " * 3  # 300 B
+TEXT = (
+    "So the forecast for tomorrow is light rain in the morning, clearing up by noon, with a mild breeze. " * 3
+)  # 300 B
 
 
 # -- the graphs -------------------------------------------------------------------------------------------------------
@@ -143,7 +145,9 @@ def main() -> None:
     report = Report("Conversation: bytes and CPU time")
     everyone = sides()
     ours = {OURS: everyone[OURS]}
-    rivals = everyone if given.quick and REFERENCE in everyone else ours  # the reference needs minutes for the full size
+    rivals = (
+        everyone if given.quick and REFERENCE in everyone else ours
+    )  # the reference needs minutes for the full size
     loops(report, 50 if given.quick else 500, rivals)
     chats(report, 100 if given.quick else 1000, rivals)
     if not given.quick:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from itertools import count
+from itertools import chain, count
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -13,10 +14,13 @@ from hypothesis import strategies as st
 
 from pregel.channels import DeltaChannel
 from pregel.channels.growth import Log
+from pregel.checkpoint.flows import Many, Sql
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.logs import Stored, Tip, stored
 from pregel.checkpoint.memory import InMemorySaver
+from pregel.checkpoint.sqlite import SqliteSaver
+from pregel.flow import Flow
 from pregel.graph import START, StateGraph
 from pregel.graph.message import add_messages
 from pregel.messages import REMOVE_ALL_MESSAGES, AIMessage, BaseMessage, RemoveMessage
@@ -193,3 +197,185 @@ def test_any_program_reads_back_as_with_whole_values(saver: JournalSaver, progra
         assert oracle.do(what, *args) == ours.do(what, *args)
 
     assert oracle.seen() == ours.seen()
+
+
+# -- single behaviours -------------------------------------------------------------------------------------------------
+
+
+class Logs(TypedDict, total=False):
+    log: Annotated[list[Any], operator.add]
+    messages: Annotated[list[BaseMessage], add_messages]
+    n: int
+
+
+def loop(saver: Any, reducer: Any = operator.add, typ: Any = list, until: int = 40, size: int = 300) -> Any:
+    """One node that adds to a log until there are so many entries."""
+
+    def node(state: dict[str, Any]) -> dict[str, Any]:
+        return {"log": [f"{state['n']:0{size}}"], "n": state["n"] + 1}
+
+    builder = StateGraph(TypedDict("Loop", {"log": Annotated[typ, reducer], "n": int}))  # type: ignore[operator]
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    builder.add_conditional_edges("node", lambda state: ["node"] if state["n"] < until else [])
+    return builder.compile(saver)
+
+
+def place_of(thread: str = "1", **more: Any) -> dict[str, Any]:
+    return {"configurable": {"thread_id": thread, **more}, "recursion_limit": 1000}
+
+
+def kinds(saver: JournalSaver, thread: str = "1") -> list[str]:
+    """The kinds of the rows of the root namespace."""
+
+    def flow() -> Flow[list[str]]:
+        tno = (yield Sql("lock_thread", (thread,)))[0][0]
+        return [row[2] for row in (yield Sql("value_keys", (tno, 0)))]
+
+    return saver.write(flow())
+
+
+def entries(n: int, size: int = 300) -> list[str]:
+    return [f"{number:0{size}}" for number in range(n)]
+
+
+@pytest.mark.acceptance("S1-52", "S1-53")
+@pytest.mark.parametrize(
+    "reducer", [operator.add, DeltaChannel(lambda old, writes: [*old, *chain.from_iterable(writes)])]
+)
+def test_steps_store_deltas_and_every_checkpoint_reads_whole(saver: JournalSaver, reducer: Any) -> None:
+    app = loop(saver, reducer)
+
+    app.invoke({"log": [], "n": 0}, place_of())
+
+    found = kinds(saver)
+    assert found.count("delta") >= 35 > 8 >= len(found) - found.count("delta")
+    assert [entries(n) for n in range(40, -1, -1)] == [s.values["log"] for s in app.get_state_history(place_of())][:41]
+    assert entries(40) == saver.get_tuple(place_of()).checkpoint["channel_values"]["log"]  # type: ignore[union-attr]
+
+
+@pytest.mark.acceptance("S1-53")
+def test_a_reducer_that_breaks_every_law_reads_back_as_it_ran(saver: JournalSaver) -> None:
+    app = loop(saver, DeltaChannel(lambda old, writes: [*old, len(old), len(writes)] + ["x" * 300] * len(old)), until=7)
+
+    live = app.invoke({"log": [], "n": 0}, place_of())
+
+    assert live == app.get_state(place_of()).values
+    assert [] == saver.verify("1")
+
+
+def test_a_renamed_reducer_reads_what_the_old_one_stored(saver: JournalSaver) -> None:
+    loop(saver, DeltaChannel(lambda old, writes: [*old, *chain.from_iterable(writes)], name="old")).invoke(
+        {"log": [], "n": 0}, place_of()
+    )
+    renamed = loop(saver, DeltaChannel(lambda old, writes: [*chain.from_iterable(writes), *old], name="new"), until=42)
+
+    assert entries(40) == renamed.get_state(place_of()).values["log"]
+    renamed.update_state(place_of(), {"log": ["y"]}, as_node="node")
+    assert ["y", *entries(40)] == renamed.get_state(place_of()).values["log"]
+
+
+def test_a_log_that_becomes_plain_and_a_log_again_reads_back(saver: JournalSaver) -> None:
+    def last(old: Any, new: Any) -> Any:
+        return new
+
+    loop(saver).invoke({"log": [], "n": 0}, place_of())
+    plain = loop(saver, last)
+    plain.update_state(place_of(), {"log": "text"}, as_node="node")
+    assert "text" == plain.get_state(place_of()).values["log"]
+    plain.update_state(place_of(), {"log": entries(30)}, as_node="node")
+    app = loop(saver)
+    app.update_state(place_of(), {"log": ["end"]}, as_node="node")
+
+    assert [[*entries(30), "end"], entries(30), "text", entries(40)] == [
+        entry.values["log"] for entry in app.get_state_history(place_of(), limit=4)
+    ]
+    assert [] == saver.verify("1")
+
+
+def test_a_message_that_a_node_changed_in_place_and_returned_is_stored(saver: JournalSaver) -> None:
+    def change(state: Logs) -> Logs:
+        message = state["messages"][1]
+        message.content = "changed"
+        return {"messages": [message]}
+
+    builder = StateGraph(Logs).add_node("change", change).add_edge(START, "change")
+    app = builder.compile(saver)
+
+    app.invoke({"messages": [AIMessage("x" * 400, id=f"m{n}") for n in range(4)]}, place_of())
+
+    assert "changed" == app.get_state(place_of()).values["messages"][1].content
+
+
+@pytest.mark.acceptance("S6-2")
+def test_caches_can_be_deleted(saver: JournalSaver) -> None:
+    app = loop(saver, until=90)
+    app.invoke({"log": [], "n": 0}, place_of())
+    assert "cache" in kinds(saver)
+
+    def flow() -> Flow[None]:
+        tno = (yield Sql("lock_thread", ("1",)))[0][0]
+        rows = yield Sql("value_keys", (tno, 0))
+        yield Many("delete_value", [(tno, 0, *row[:3]) for row in rows if row[2] == "cache"])
+
+    saver.write(flow())
+
+    assert [entries(n) for n in range(90, -1, -1)] == [s.values["log"] for s in app.get_state_history(place_of())][:91]
+    assert [] == saver.verify("1")
+    app.update_state(place_of(), {"log": ["end"]}, as_node="node")
+    assert [*entries(90), "end"] == app.get_state(place_of()).values["log"]
+
+
+@pytest.mark.acceptance("S1-55")
+def test_prune_keeps_what_the_newest_checkpoint_stands_on_and_little_more(saver: JournalSaver) -> None:
+    app = loop(saver, until=90)
+    app.invoke({"log": [], "n": 0}, place_of())
+    before = kinds(saver)
+
+    saver.prune(["1"])
+
+    after = kinds(saver)
+    assert (1, 0) == (after.count("value"), after.count("cache"))
+    assert after.count("delta") < before.count("delta")
+    assert entries(90) == app.get_state(place_of()).values["log"]
+    app.update_state(place_of(), {"log": ["end"]}, as_node="node")
+    assert [*entries(90), "end"] == app.get_state(place_of()).values["log"]
+    assert [] == saver.verify("1")
+
+
+def test_deleting_runs_keeps_what_others_stand_on(saver: JournalSaver) -> None:
+    app = loop(saver, until=20)
+    for run, until in (("a", 20), ("b", 40), ("c", 60)):
+        app = loop(saver, until=until)
+        given = {"log": [], "n": 0} if run == "a" else {"log": []}
+        app.invoke(given, {**place_of(), "metadata": {"run_id": run}})
+
+    saver.delete_for_runs(["b"])
+
+    lengths = {len(entry.values["log"]) for entry in app.get_state_history(place_of()) if "log" in entry.values}
+    assert entries(60) == app.get_state(place_of()).values["log"]
+    assert {*range(21), *range(41, 61)} <= lengths
+    assert [] == saver.verify("1")
+
+
+@pytest.mark.acceptance("S1-43")
+def test_exit_stores_one_delta_for_all_its_steps(saver: JournalSaver) -> None:
+    app = loop(saver, until=20)
+    app.invoke({"log": [], "n": 0}, place_of(), durability="exit")
+    app = loop(saver, until=25)
+    app.invoke({"log": ["again"]}, place_of(), durability="exit")
+
+    assert ["delta", "value"] == sorted(kinds(saver))
+    assert [*entries(20), "again", *entries(25)[20:]] == app.get_state(place_of()).values["log"]
+    assert [] == saver.verify("1")
+
+
+@pytest.mark.acceptance("S1-54")
+def test_two_hundred_entries_of_a_kilobyte_cost_little_more_than_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "threads.db"
+    with SqliteSaver.from_conn_string(str(path), synchronous="NORMAL") as saver:
+        app = loop(saver, DeltaChannel(lambda old, writes: [*old, *chain.from_iterable(writes)]), until=200, size=1000)
+        app.invoke({"log": [], "n": 0}, place_of())
+        assert entries(200, 1000) == app.get_state(place_of()).values["log"]
+
+    assert path.stat().st_size <= 600_000
