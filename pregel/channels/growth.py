@@ -70,10 +70,9 @@ class Growth:
 
     def _same(self, base: list[Any], value: list[Any]) -> int:
         kept = same_items(base, value, min(self.kept, len(value)))
-        written = list(_items(self.wrote, 3))
-        if self.trusted and len(value) - len(base) == len(written):
+        if self.trusted and len(value) - len(base) == sum(map(_count, self.wrote)):
             return kept
-        ids = set(map(id, written))
+        ids = set(map(id, _parts(self.wrote, 3)))
         if ids.isdisjoint(map(id, base[:kept])):
             return kept
         return next(place for place, item in enumerate(base) if id(item) in ids)
@@ -84,16 +83,20 @@ def same_items(left: list[Any], right: list[Any], upto: int) -> int:
     return min(upto, next(compress(count(), map(op.is_not, left, right)), upto))
 
 
-def _items(writes: Iterable[Any], depth: int) -> Iterable[Any]:
-    """What the writes are made of, a few levels down."""
+def _count(write: Any) -> int:
+    """How many items a write can add at most."""
+    return len(write) if write.__class__ is list or write.__class__ is tuple else 1
+
+
+def _parts(writes: Iterable[Any], depth: int) -> Iterable[Any]:
+    """The writes, and what they are made of, a few levels down."""
     for write in writes:
+        yield write
         kind = write.__class__
         if depth and (kind is list or kind is tuple):
-            yield from _items(write, depth - 1)
+            yield from _parts(write, depth - 1)
         elif depth and kind is dict:
-            yield from _items(write.values(), depth - 1)
-        else:
-            yield write
+            yield from _parts(write.values(), depth - 1)
 
 
 def growth_of(reducer: Callable[..., Any], start: object) -> Growth | None:
