@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 APPENDING = (op.add, op.concat)  # on two plain lists they keep every item of the first one
 
+ATOMS = frozenset((type(None), bool, int, float, str, bytes))  # nobody can change them
+
 
 class Log(NamedTuple):
     """A list to be stored, of which the first `kept` items are those of `base`, the list that was stored before."""
@@ -72,7 +74,7 @@ class Growth:
         kept = same_items(base, value, min(self.kept, len(value)))
         if self.trusted and len(value) - len(base) == sum(map(_count, self.wrote)):
             return kept
-        ids = set(map(id, _parts(self.wrote, 3)))
+        ids = {id(part) for part in _parts(self.wrote, 3) if part.__class__ not in ATOMS}
         if ids.isdisjoint(map(id, base[:kept])):
             return kept
         return next(place for place, item in enumerate(base) if id(item) in ids)
