@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from types import FunctionType
 from typing import Any, cast
 
 from pregel.config import RunnableConfig, current_task, merge_configs
@@ -274,6 +275,8 @@ async def acall_anywhere(step: Runnable, value: Any, running: Any) -> Any:
 
 def is_async_callable(func: Any) -> bool:
     """Whether calling it gives something to await (coroutine or async generator functions, also behind partial)."""
+    if type(func) is FunctionType and not func.__dict__:  # the usual node; asking inspect costs as much as all else
+        return bool(func.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR))
     while hasattr(func, "func") and not inspect.isroutine(func):
         func = func.func
     target = func if inspect.isroutine(func) else getattr(func, "__call__", func)  # noqa: B004

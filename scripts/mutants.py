@@ -99,6 +99,14 @@ MUTANTS = (
         "if False:  # somebody",
         says="[rules]",
     ),
+    mutant(
+        "finished writes are not flushed on a cancellation",
+        "tests/simulation/test_explore_flat.py::test_attempts_beside_other_work_repeat_nothing_that_is_stored",
+        "pregel/engine/loop.py",
+        "    step.writes.extend(barrier.unsaved)\n    if barrier.cancelled:",
+        "    if not barrier.cancelled:\n        step.writes.extend(barrier.unsaved)\n    if barrier.cancelled:",
+        says="[rules]",
+    ),
     # what a checkpoint says
     mutant(
         "seen versions are not saved",
@@ -125,6 +133,13 @@ MUTANTS = (
         says="[live]",
     ),
     mutant(
+        "an id is only above its parent",
+        "tests/behaviour/test_replay.py::test_ids_grow_over_every_id_of_the_thread_also_those_of_a_clock_that_is_ahead",
+        "pregel/engine/journal.py",
+        "self.ids.follow(opened.thread.last_id)",
+        'self.ids.follow(max((one.id for one in opened.saved if one is not None), default=""))',
+    ),
+    mutant(
         "exit: the last id is that of the last graph",
         EXIT,
         "pregel/engine/journal.py",
@@ -139,7 +154,13 @@ MUTANTS = (
         "str(step), name, kind",
         "name, kind",
     ),
-    mutant("a task id without its path", DEEP, "pregel/engine/ids.py", "name, kind, *parts)", "name, kind)"),
+    mutant(
+        "a task id without its path",
+        DEEP,
+        "pregel/engine/ids.py",
+        "str(step), name, kind, *parts",
+        "str(step), name, kind",
+    ),
     mutant(
         "an id may repeat within a tick",
         "tests/unit/test_ids.py",
@@ -305,8 +326,8 @@ MUTANTS = (
         "awaiting: a cancellation cuts a load and an append in two",
         "tests/simulation/test_cancel_async.py",
         "pregel/engine/drive_async.py",
-        "            await whole(self._journaled(self.journal, step, events))\n",
-        "            try:\n                await self._journaled(self.journal, step, events)\n"
+        "            await whole(lambda: self._journaled(journal, step, events))\n",
+        "            try:\n                await self._journaled(journal, step, events)\n"
         "            except asyncio.CancelledError:\n                self.sound = True\n                raise\n",
     ),
     mutant(
@@ -385,7 +406,7 @@ MUTANTS = (
     mutant(
         "another's saver keeps a node's own container",
         f"{FIRST_TIER}::test_what_a_node_does_to_its_result_later_is_not_in_the_record",
-        "pregel/checkpoint/first_tier.py",
+        "pregel/checkpoint/book.py",
         "else copy_container(value))",
         "else value)",
     ),
@@ -400,8 +421,8 @@ MUTANTS = (
         "a run on another's saver goes on from what another run has left behind",
         f"{FIRST_TIER}::test_a_run_that_loaded_before_another_one_loads_again",
         (
-            Edit("pregel/checkpoint/first_tier.py", "if held is None or held.seq != append.seq:", "if held is None:"),
-            Edit("pregel/checkpoint/first_tier.py", "if held.epoch != claim.epoch or not (", "if not ("),
+            Edit("pregel/checkpoint/held.py", "if held is None or held.seq != append.seq:", "if held is None:"),
+            Edit("pregel/checkpoint/held.py", "if held.epoch != claim.epoch or not (", "if not ("),
         ),
     ),
 )

@@ -72,6 +72,10 @@ def described() -> str:
 # -- one server --------------------------------------------------------------------------------------------------------
 
 
+ORPHANS = "pre-existing shared memory block"
+"""Said by a server whose killed predecessor has children that are about to end: it is started again."""
+
+
 class Server:
     """A server of our own on a free port of 127.0.0.1. `process` is the postmaster itself."""
 
@@ -96,15 +100,21 @@ class Server:
     def start(self) -> None:
         """Start it (again) on the same port and wait until it answers."""
         settings = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
-        with open(self.home / "log", "ab") as log:
-            self.process = subprocess.Popen(
-                [*self._prefix, self.binaries / "postgres", "-D", self.data, "-p", str(self.port), *settings],
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # Ctrl-C is for the tests
-                **self._options,
-            )
-        _wait_for(self.port, self.process, self.home / "log")
+        said = ORPHANS
+        while ORPHANS in said:
+            with open(self.home / "log", "ab") as log:
+                before = log.tell()
+                self.process = subprocess.Popen(
+                    [*self._prefix, self.binaries / "postgres", "-D", self.data, "-p", str(self.port), *settings],
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,  # Ctrl-C is for the tests
+                    **self._options,
+                )
+            if _answers(self.port, self.process):
+                return
+            said = (self.home / "log").read_bytes()[before:].decode(errors="replace")
+        raise RuntimeError(f"PostgreSQL did not start: {said[-2000:]}")
 
     def kill(self) -> None:
         """SIGKILL; its children notice at once and end as well."""
@@ -146,19 +156,19 @@ def _free_port() -> int:
         return port
 
 
-def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+def _answers(port: int, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until the server answers; False when it ended instead."""
     import psycopg
 
-    while True:
-        if process.poll() is not None:
-            raise RuntimeError(f"PostgreSQL did not start: {log.read_text(errors='replace')[-2000:]}")
+    while process.poll() is None:
         try:
             psycopg.connect(f"host=127.0.0.1 port={port} user=postgres dbname=postgres", connect_timeout=5).close()
         except psycopg.OperationalError:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.02)
         else:
-            return
+            return True
+    return False
 
 
 # -- the one of the session --------------------------------------------------------------------------------------------

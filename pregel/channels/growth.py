@@ -41,7 +41,7 @@ class Growth:
     def since(self, value: object) -> Growth:
         """The same for a channel that starts from what was stored; anything but a list starts from nothing."""
         new = Growth(appends=self.appends, trusted=self.trusted, every=self.every)
-        if value.__class__ is list:
+        if type(value) is list:
             new.base, new.kept = value, len(value)
         return new
 
@@ -56,12 +56,12 @@ class Growth:
         if not self.appends:
             if self.kept:
                 self.wrote += writes
-        elif any(write.__class__ is not list for write in writes):
+        elif any(type(write) is not list for write in writes):
             self.kept = 0  # another class may have put itself first
 
     def log(self, value: Any) -> Any:
         """The value as a `Log` when it is a plain list; from now on this is what was stored."""
-        if value.__class__ is not list:
+        if type(value) is not list:
             self.forget()
             return value
         base, kept = self.base, self.kept
@@ -74,7 +74,7 @@ class Growth:
         kept = same_items(base, value, min(self.kept, len(value)))
         if self.trusted and len(value) - len(base) == sum(map(_count, self.wrote)):
             return kept
-        ids = {id(part) for part in _parts(self.wrote, 3) if part.__class__ not in ATOMS}
+        ids = {id(part) for part in _parts(self.wrote, 3) if type(part) not in ATOMS}
         if ids.isdisjoint(map(id, base[:kept])):
             return kept
         return next(place for place, item in enumerate(base) if id(item) in ids)
@@ -87,14 +87,14 @@ def same_items(left: list[Any], right: list[Any], upto: int) -> int:
 
 def _count(write: Any) -> int:
     """How many items a write can add at most."""
-    return len(write) if write.__class__ is list or write.__class__ is tuple else 1
+    return len(write) if type(write) is list or type(write) is tuple else 1
 
 
 def _parts(writes: Iterable[Any], depth: int) -> Iterable[Any]:
     """The writes, and what they are made of, a few levels down."""
     for write in writes:
         yield write
-        kind = write.__class__
+        kind = type(write)
         if depth and (kind is list or kind is tuple):
             yield from _parts(write, depth - 1)
         elif depth and kind is dict:
@@ -104,6 +104,6 @@ def _parts(writes: Iterable[Any], depth: int) -> Iterable[Any]:
 def growth_of(reducer: Callable[..., Any], start: object) -> Growth | None:
     """What can be known of lists under this reducer; None for one that may do anything to the items it is given."""
     if reducer in APPENDING:
-        return Growth(appends=True) if start.__class__ is list else None
+        return Growth(appends=True) if type(start) is list else None
     known = getattr(reducer, "func", reducer)  # of a partial
     return Growth(trusted=True) if getattr(known, "keeps_items", False) else None

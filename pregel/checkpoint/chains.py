@@ -120,7 +120,7 @@ class Chains:
             if kind == "cache":
                 raise CacheUnreadableError((channel, cursor)) from None
             raise
-        if value.__class__ is not list:
+        if type(value) is not list:
             if kind == "cache":
                 raise CacheUnreadableError((channel, cursor))
             if chain:
@@ -136,7 +136,7 @@ class Chains:
 def _fold(value: list[Any], size: int, delta: Delta, channel: int, loads: Callable[[tuple[str, bytes]], Any]) -> int:
     """Bring a delta into the list; the new size in bytes, about."""
     tail = loads((delta.type, delta.blob)) if delta.fold == TAIL else None
-    if tail.__class__ is not list or not 0 <= (kept := delta.n - len(tail)) <= len(value):
+    if type(tail) is not list or not 0 <= (kept := delta.n - len(tail)) <= len(value):
         raise JournalDamaged(f"A delta of channel {channel} does not fit what it stands on ({delta.prev}).")
     size = size * kept // max(len(value), 1) + len(delta.blob)
     value[kept:] = tail

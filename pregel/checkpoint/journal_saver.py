@@ -26,7 +26,7 @@ from pregel.checkpoint.base import (
     get_serializable_checkpoint_metadata,
 )
 from pregel.checkpoint.decode import Decoder
-from pregel.checkpoint.keys import Names, counter_of, thread_digest, version_text
+from pregel.checkpoint.keys import Names, checked_place, counter_of, thread_digest, version_text
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
@@ -312,4 +312,4 @@ def address(config: RunnableConfig) -> tuple[str, str]:
     configurable = config.get("configurable", {})
     if "thread_id" not in configurable:
         raise MissingThreadError()
-    return str(configurable["thread_id"]), configurable.get("checkpoint_ns") or ""
+    return checked_place(str(configurable["thread_id"]), configurable.get("checkpoint_ns") or "")

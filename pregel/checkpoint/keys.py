@@ -33,6 +33,25 @@ class Names:
             self.last = max(self.last, number)
 
 
+def is_text(text: str) -> bool:
+    """Whether a text can be written down at all: half a surrogate pair cannot."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def checked_place(thread: str, ns: str) -> tuple[str, str]:
+    """A thread id and a namespace; InvalidInputError for one that no store can keep."""
+    for what, text in (("Thread id", thread), ("Namespace", ns)):
+        if not is_text(text):
+            raise InvalidInputError(
+                f"{what} {text!r} has half a surrogate pair, which no store keeps; nothing was written.",
+                fix="Keep such characters out of thread ids, names and namespaces; values may hold them.",
+            )
+    return thread, ns
+
+
 @lru_cache(4096)
 def id_bytes(text: str) -> bytes:
     """The stored form of an id."""

@@ -18,7 +18,7 @@ from pregel.channels.growth import Log
 from pregel.checkpoint.keys import Names
 from pregel.checkpoint.ledger import Ledger, metadata_blob
 from pregel.checkpoint.logs import Stored, Tip, stored
-from pregel.checkpoint.records import CONTROL, ERROR, Append, Opened, Save, TaskWrites
+from pregel.checkpoint.records import ERROR, Append, Opened, Save, TaskWrites
 from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.errors import SerializationError, told
@@ -67,7 +67,7 @@ class LateLedger(Ledger):
         self._begin(append)
         atoms, writes = self._atoms, record.writes
         for _, value in writes:
-            if value.__class__ not in atoms:
+            if type(value) not in atoms:
                 writes = self._safe_writes(record)
                 break
         append.said.append(
@@ -90,7 +90,7 @@ class LateLedger(Ledger):
             self._checked = save.metadata
         atoms, changed = self._atoms, save.changed
         for _, value in changed.values():
-            if value.__class__ not in atoms and value is not MISSING:
+            if type(value) not in atoms and value is not MISSING:
                 changed = self._safe_values(save)
                 break
         else:
@@ -141,9 +141,9 @@ class LateLedger(Ledger):
         channel = ""
         try:
             for channel, value in record.writes:
-                if channel in CONTROL and isinstance(value, BaseException) and channel == ERROR:
+                if channel == ERROR and isinstance(value, BaseException):
                     value = told(value)
-                safe.append((channel, value if value.__class__ in atoms else Encoded(self._encode(value))))
+                safe.append((channel, value if type(value) in atoms else Encoded(self._encode(value))))
         except SerializationError as error:
             raise self._placed(error, channel, record.name) from None
         return safe
@@ -156,10 +156,10 @@ class LateLedger(Ledger):
         try:
             for channel, (counter, value) in save.changed.items():
                 kept = value
-                if value.__class__ is Log:
+                if type(value) is Log:
                     kept = stored(value, self._tips.get((save.ns, channel)), self._encode)
                     tips[channel] = kept.tip
-                elif value.__class__ not in atoms and value is not MISSING:
+                elif type(value) not in atoms and value is not MISSING:
                     kept = Encoded(self._encode(value))
                 safe[channel] = counter, kept
         except SerializationError as error:

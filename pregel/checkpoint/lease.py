@@ -3,7 +3,8 @@
 1. Two owners are one process only when boot id, pid namespace, pid and start ticks agree.
 2. A verdict of death is given only about processes of this boot and this pid namespace. About all others the answer is
    "not known to be dead", and the lease's expiry decides.
-3. In one process runs are compared, never owners: a run token that is not in `live_runs` belongs to a dead run.
+3. In one process runs are compared, never owners: a run token that is not in `live_runs` belongs to a dead run, and so
+   does one whose event loop was closed.
 4. After fork() the child is a new owner, no run lives in it, and its appends have other marks than its parent's.
 """
 
@@ -11,11 +12,15 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Callable
 
 from pregel.checkpoint.records import Owner
 
 live_runs: set[bytes] = set()
 """Run tokens of the claims held here: `add` before the claim is sent, `discard` after the release."""
+
+closed: dict[bytes, Callable[[], bool]] = {}
+"""For the tokens of runs on an event loop: whether that was closed, after which nobody can tell of their end."""
 
 GONE = frozenset("ZXx")  # states of /proc/<pid>/stat: zombie, dead
 
@@ -40,13 +45,17 @@ def is_dead(owner: Owner, run: bytes) -> bool:
     """Whether it is certain that `run` of `owner` can never act again."""
     me = this_owner()
     if owner[:4] == me[:4]:
-        return run not in live_runs
+        return run not in live_runs or closed.get(run, _never)()
     if not me.boot or owner.boot != me.boot or owner.pidns != me.pidns:
         return False
     state, ticks = _stat(owner.pid)
     if not state or ticks != owner.ticks:
         return True
     return state in GONE and not _has_other_threads(owner.pid)
+
+
+def _never() -> bool:
+    return False
 
 
 def _boot_id() -> str:
@@ -88,6 +97,7 @@ def _after_fork() -> None:
     _me = None
     _marks = itertools.count(int.from_bytes(os.urandom(8), "big"))
     live_runs.clear()
+    closed.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)

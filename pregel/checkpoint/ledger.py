@@ -167,7 +167,7 @@ class Ledger:
                 if value is MISSING:
                     pieces[key] = pack((key, counter, at, None))
                     continue
-                if value.__class__ is Log or value.__class__ is Stored:
+                if type(value) is Log or type(value) is Stored:
                     before = logs.get(key)
                     news = self._stored(value, before)
                     if news.tip is not None:
@@ -217,7 +217,7 @@ class Ledger:
 
     def _stored(self, value: Log | Stored, tip: Tip | None) -> Stored:
         """How a list is stored on top of where its log stands."""
-        assert value.__class__ is Log
+        assert type(value) is Log
         return stored(value, tip, self._encode)
 
     @staticmethod

@@ -134,9 +134,10 @@ class Thread:
 
     def catch_up(self) -> Thread:
         """Add the rows of what nobody has looked at yet."""
-        late, self.late = self.late, []
-        for ledger, said in late:
+        while self.late:
+            ledger, said = self.late[0]
             self.add(ledger.translate(said))
+            del self.late[0]  # only now: what could not be read is told again, not forgotten
         return self
 
     def add(self, append: Append) -> None:

@@ -1,6 +1,7 @@
 """The `pregel` command: runs graphs on threads that last, shows what they recorded, and plays the demos.
 
-Exit codes: 0 the run ended, 1 it failed, 2 the call was wrong and nothing ran, 3 the run waits for an answer.
+Exit codes: 0 the run ended, 1 it failed, 2 the call was wrong and nothing ran, 3 the run waits for an answer, 75 the
+thread is busy and nothing ran.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, redirect_stdout
 from importlib import import_module
 
-from pregel.cli.screen import Screen, open_screen
-from pregel.cli.usage import CallError
+from pregel.cli.screen import PlainScreen, Screen, open_screen
+from pregel.cli.usage import BUSY, WRONG, CallError
+from pregel.errors import ThreadBusy, UsageError
 
 __all__ = ["main"]
 
@@ -23,6 +26,7 @@ EXIT_CODES = """exit codes:
   1  the run failed; what it recorded before is kept
   2  the call is wrong: nothing ran and nothing was written
   3  the run is paused: it waits for `pregel resume`
+ 75  somebody else runs the thread: nothing ran, try again later
 """
 
 
@@ -35,12 +39,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(argv)
     except SystemExit as stop:  # argparse has said what is wrong, or has shown its help
         return int(stop.code or 0)
-    screen = open_screen()
+    scripted = getattr(options, "json", False)
+    screen = PlainScreen(sys.stdout) if scripted else open_screen()
     try:
-        return _command(options.command)(options, screen)
-    except CallError as error:
+        with redirect_stdout(sys.stderr) if scripted else nullcontext():  # what the user's code prints is no JSON
+            return _command(options.command)(options, screen)
+    except (CallError, UsageError) as error:
         screen.problem(str(error))
-        return 2
+        return WRONG
+    except ThreadBusy as error:
+        screen.problem(str(error))
+        return BUSY
     except KeyboardInterrupt:
         screen.problem("Stopped by Ctrl-C. What was recorded is kept: `pregel resume` goes on from there.")
         return 130

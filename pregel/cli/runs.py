@@ -8,15 +8,16 @@ import shlex
 import traceback
 from collections.abc import Mapping
 
+from pregel.checkpoint.records import ThreadRow
 from pregel.cli.screen import Screen
 from pregel.cli.target import Graph, is_async, open_graph
-from pregel.cli.usage import CallError, existing_database, read_json, writable_database
+from pregel.cli.threads import standing
+from pregel.cli.usage import DONE, FAILED, PAUSED, CallError, existing_database, read_json, writable_database
 from pregel.cli.values import as_json, as_lines
 from pregel.config import RunnableConfig
-from pregel.errors import EmptyInputError, PregelError, UnknownInterruptError
+from pregel.errors import InternalError, PregelError, StoreError, ThreadBusy
 from pregel.types import Command, StateSnapshot
 
-DONE, FAILED, PAUSED = 0, 1, 3
 QUESTIONS = "__interrupt__"
 
 
@@ -49,27 +50,40 @@ def thread_config(thread: str, checkpoint: str | None = None) -> RunnableConfig:
 
 def _go(graph: Graph, given: object, options: argparse.Namespace, screen: Screen) -> int:
     config = thread_config(options.thread)
+    row = _row(graph, options.thread)
     try:
         values = asyncio.run(graph.ainvoke(given, config)) if is_async(graph) else graph.invoke(given, config)
-    except (EmptyInputError, UnknownInterruptError) as error:
-        raise CallError(str(error)) from error
+    except ThreadBusy:
+        raise
     except Exception as error:
+        ours = isinstance(error, StoreError | InternalError)
+        if not ours and _row(graph, options.thread).seq == row.seq:  # nothing ran, nothing was written
+            raise CallError(_told(error)) from error
         _tell_failure(error, options, screen)
         return FAILED
     state = graph.get_state(config)
     if isinstance(values, Mapping):
         values = {key: value for key, value in values.items() if key != QUESTIONS}
-    _tell_outcome(values, state, options, screen)
+    if options.json:
+        screen.say(as_json(_outcome(values, state, standing(_row(graph, options.thread)), options)))
+    else:
+        _tell_outcome(values, state, options, screen)
     return PAUSED if state.next else DONE
 
 
+def _row(graph: Graph, thread: str) -> ThreadRow:
+    row: ThreadRow = graph.checkpointer.load(thread, []).thread
+    return row
+
+
+def _outcome(values: object, state: StateSnapshot, status: str, options: argparse.Namespace) -> dict[str, object]:
+    """How the run came out, for scripts; the status is the one that `pregel threads` shows."""
+    questions = [{"id": one.id, "value": one.value} for one in state.interrupts]
+    told = {"thread": options.thread, "status": status, "values": values, "next": state.next}
+    return {**told, "interrupts": questions}
+
+
 def _tell_outcome(values: object, state: StateSnapshot, options: argparse.Namespace, screen: Screen) -> None:
-    if options.json:
-        questions = [{"id": one.id, "value": one.value} for one in state.interrupts]
-        status = "paused" if state.next else "done"
-        told = {"thread": options.thread, "status": status, "values": values, "next": state.next}
-        screen.say(as_json({**told, "interrupts": questions}))
-        return
     for line in as_lines(values):
         screen.say(line)
     if state.next:
@@ -94,13 +108,18 @@ def _tell_pause(state: StateSnapshot, options: argparse.Namespace, screen: Scree
 
 
 def _tell_failure(error: Exception, options: argparse.Namespace, screen: Screen) -> None:
-    """An error of ours in its own words; one of the user's with the traceback that leads to it."""
-    ours = isinstance(error, PregelError)
-    text = "\n".join([str(error), *getattr(error, "__notes__", ())]) if ours else _traceback(error)
-    screen.problem(f"The run failed: {type(error).__name__}: {text}" if ours else f"The run failed.\n{text}")
+    end = ": " if isinstance(error, PregelError) else ".\n"
+    screen.problem(f"The run failed{end}{_told(error)}")
     if options.json:
         told = {"type": type(error).__name__, "message": str(error)}
         screen.say(as_json({"thread": options.thread, "status": "failed", "error": told}))
+
+
+def _told(error: Exception) -> str:
+    """An error of ours in its own words; one of the user's with the traceback that leads to it."""
+    if not isinstance(error, PregelError):
+        return _traceback(error)
+    return "\n".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
 
 
 def _traceback(error: Exception) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Protocol
+from typing import Protocol, TextIO
 
 
 class Screen(Protocol):
@@ -21,10 +21,13 @@ class Screen(Protocol):
 
 
 class PlainScreen:
-    """Text without any control character: for pipes, files and terminals without `rich`."""
+    """Text without any control character: for pipes, files and terminals without `rich`. `out`: in place of stdout."""
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self.out = out
 
     def say(self, text: str = "") -> None:
-        print(text, flush=True)
+        print(text, file=self.out, flush=True)
 
     def heading(self, text: str) -> None:
         self.say(f"\n{text}")

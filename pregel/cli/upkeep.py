@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli.screen import Screen
 from pregel.cli.target import load
-from pregel.cli.usage import CallError, existing_database
+from pregel.cli.usage import BUSY, DONE, FAILED, CallError, existing_database
 from pregel.cli.values import as_json
 from pregel.errors import ThreadBusy
 
@@ -37,7 +37,7 @@ def prune(options: argparse.Namespace, screen: Screen) -> int:
     else:
         done = "deleted" if options.delete else "reduced to their newest state"
         screen.say(busy or f"{len(pruned)} threads {done}.")
-    return 1 if busy else 0
+    return BUSY if busy else DONE
 
 
 def verify(options: argparse.Namespace, screen: Screen) -> int:
@@ -50,14 +50,14 @@ def verify(options: argparse.Namespace, screen: Screen) -> int:
     damaged = any(finding.kind == "damaged" for finding in findings)
     if options.json:
         screen.say(as_json({"threads": len(threads), "findings": [asdict(finding) for finding in findings]}))
-        return 1 if damaged else 0
+        return FAILED if damaged else DONE
     if findings:
         rows = [[one.kind, one.thread, one.ns, one.checkpoint, one.what] for one in findings]
         screen.table(["", "thread", "namespace", "checkpoint", "what is wrong"], rows)
     screen.say(
         f"{len(threads)} threads read, {len(findings)} findings." if findings else f"{len(threads)} threads: whole."
     )
-    return 1 if damaged else 0
+    return FAILED if damaged else DONE
 
 
 def known(saver: SqliteSaver, options: argparse.Namespace) -> Sequence[str]:

@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+DONE, FAILED, WRONG, PAUSED = 0, 1, 2, 3
+BUSY = 75  # EX_TEMPFAIL of sysexits.h: nothing is wrong, try again later
 SQLITE_HEADER = b"SQLite format 3\0"
 
 

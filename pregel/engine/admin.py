@@ -121,7 +121,7 @@ def _superstep(
 def _written(frame: Frame, name: str, values: Any, step: Step) -> Flow[tuple[list[tuple[str, Any]], Step]]:
     """What the writers of a node make of values; the step so far travels on, it is not performed yet."""
     task = Task(frame, name, frame.plan.nodes[name], (PULL, name), ("__interrupt__",))
-    task.phase, task.output = "leave", values
+    task.phase, task.output, task.outside = "leave", values, True
     ask = Step()
     ask.start.append(task)
     events = yield ask

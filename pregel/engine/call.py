@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pregel.checkpoint.keys import checked_place
 from pregel.checkpoint.records import Page
 from pregel.config import DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, merge_configs
 from pregel.engine.family import family
@@ -83,8 +84,7 @@ class Call:
         place = self.config.get("configurable") or {}
         self.thread, self.ns, self.checkpoint = "", "", None
         if self.journaled:
-            self.thread = _thread_of(place)
-            self.ns = str(place.get("checkpoint_ns") or "")
+            self.thread, self.ns = checked_place(_thread_of(place), str(place.get("checkpoint_ns") or ""))
             self.checkpoint = place.get("checkpoint_id") or None
         self.durability = checked_durability(durability or "sync")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pregel.channels import BaseChannel
+from pregel.checkpoint.keys import is_text
 from pregel.engine.node import PregelNode
 from pregel.errors import GraphValidationError, InvalidInputError, InvalidUpdateError, NotBuiltError
 from pregel.types import StateUpdate
@@ -41,6 +42,12 @@ def check_graph(graph: Pregel) -> None:
         if not isinstance(node, PregelNode):
             raise TypeError(f"Node {name!r} must be a PregelNode or a NodeBuilder, got {type(node).__name__}.")
     problems = [f"{kind} name {name!r} is reserved." for kind, names in _names(graph) for name in names & RESERVED]
+    problems += [
+        f"{kind} name {name!r} has half a surrogate pair, which no store keeps."
+        for kind, names in _names(graph)
+        for name in names
+        if not is_text(name)
+    ]
     triggers: set[str] = set()
     for name, node in graph.nodes.items():
         triggers.update(node.triggers)

@@ -7,6 +7,8 @@
 3. What a Step loads and stores is done whole, whatever is cancelled meanwhile.
 4. Cancelling or closing the run winds the flow down: what ended is stored, async tasks are cancelled, threads are
    waited for.
+5. A KeyboardInterrupt or SystemExit of a node or of the store is raised by whoever awaits the run, once that is wound
+   down: out of any other task it would stop the loop before anything is stored.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from typing import Any
 
 from pregel.engine.body_async import arun_body
 from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step
-from pregel.engine.journal_async import AwaitingJournal, whole
+from pregel.engine.journal_async import AwaitingJournal, outcome, whole
 from pregel.engine.pool import Job, shared_pool
 from pregel.engine.task import Task
 from pregel.errors import SerializationError
@@ -83,8 +85,7 @@ class AwaitingDriver:
                             reply.append(item)
                         else:
                             self.out.append(item)
-                    if self.fatal is not None:
-                        raise self.fatal
+                    self._exit()
                     while self.out and not reply:
                         yield self.out.popleft()
             if self.journal is not None:
@@ -120,7 +121,8 @@ class AwaitingDriver:
         """The first half: load, store, and line up what shows."""
         if self.journal is not None and (step.load or step.stores):
             self.sound = False
-            await whole(self._journaled(self.journal, step, events))
+            journal = self.journal
+            await whole(lambda: self._journaled(journal, step, events))
         self.out.extend(step.emit)
 
     async def _journaled(self, journal: AwaitingJournal, step: Step, events: list[Event]) -> None:
@@ -169,8 +171,6 @@ class AwaitingDriver:
             pass  # whoever cancelled it hears Gone
         except BaseException as error:
             event = Failed(task, error)
-            if isinstance(error, KeyboardInterrupt | SystemExit):
-                raise  # the loop stops
         finally:
             self.post(event)
 
@@ -221,9 +221,19 @@ class AwaitingDriver:
 
     def _heard(self, item: Event | Chunk) -> Event | Chunk:
         if isinstance(item, Failed) and isinstance(item.error, KeyboardInterrupt | SystemExit):
-            self.fatal = item.error  # raised once the rest of the batch is safe
+            if self.fatal is None:
+                self.fatal = item.error  # raised once the rest of the batch is safe
             return Gone(item.task)
         return item
+
+    def _exit(self) -> None:
+        """Raise what a node wants the whole process to hear, once."""
+        error, self.fatal = self.fatal, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
@@ -237,46 +247,60 @@ class AwaitingDriver:
             if self.journal is not None:
                 self.journal.abandon()
             return
-        winding = asyncio.ensure_future(self._wind_down())
-        while not winding.done():
-            try:
-                await asyncio.shield(winding)
-            except asyncio.CancelledError:
-                continue
-            except Exception:
+        self.live = True  # nothing is awaited in place any more: an exit is news, and cuts nothing short
+        while True:
+            winding = asyncio.create_task(outcome(self._wind_down))
+            while not winding.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.shield(winding)
+            if not winding.cancelled():  # the end of a loop cancels every task: this one before it began
                 break
-        if not winding.cancelled() and (error := winding.exception()) is not None:
-            raise error
+        failure = winding.result()[1]
+        self._exit()
+        if failure is not None:
+            try:
+                raise failure
+            finally:
+                del failure, winding
 
     async def _wind_down(self) -> None:
         """What `shutdown` waits for. A loop that ends cancels this too: it goes on all the same."""
-        refused: SerializationError | None = None
+        failure: BaseException | None = None
         try:
             if self.sound and inspect.getgeneratorstate(self.flow) == inspect.GEN_SUSPENDED:
-                events: list[Event] = [*self.news, Cancel()]
-                try:
-                    while self.sound:
-                        step = self.flow.send(events)
-                        events = []
-                        try:
-                            await self.record(step, events)
-                        except asyncio.CancelledError:
-                            pass
-                        except SerializationError as error:
-                            refused = error
-                        await self.set_off(step, events)
-                        while step.wait and not events:
-                            with suppress(asyncio.CancelledError):
-                                events = [item for item in await self.wait() if isinstance(item, Event)]
-                except StopIteration as stop:
-                    self.result = stop.value
+                failure = await self._tell_the_flow()
             self.flow.close()
             await self._withdraw()
         finally:
             if self.journal is not None:
                 self.journal.abandon()
-        if refused is not None:
-            raise refused
+        if failure is not None:
+            raise failure
+
+    async def _tell_the_flow(self) -> BaseException | None:
+        """Tell the flow what happened and that it is over, until it is; what its last appends met."""
+        failure: BaseException | None = None
+        events: list[Event] = [*self.news, Cancel()]
+        while True:
+            try:
+                step = self.flow.send(events)
+            except StopIteration as stop:
+                self.result = stop.value
+                break
+            events = []
+            try:
+                await self.record(step, events)
+            except asyncio.CancelledError:
+                pass
+            except BaseException as error:  # a value was refused; or the store failed, and then nothing is sound
+                failure = error
+            if not self.sound:
+                break
+            await self.set_off(step, events)
+            while step.wait and not events:
+                with suppress(asyncio.CancelledError):
+                    events = [item for item in await self.wait() if isinstance(item, Event)]
+        return failure
 
     async def _withdraw(self) -> None:
         for handle in self.timers:
@@ -297,6 +321,7 @@ class AwaitingDriver:
             item = self.inbox.popleft()
             if isinstance(item, ENDS):
                 self.jobs.pop(item.task, None)
+                self._heard(item)
 
 
 def awaits(task: Task) -> bool:

@@ -5,6 +5,7 @@
 3. What was fetched but not yet fed lives on the driver, so closing the stream at any point loses nothing: the flow is
    told what happened and wound down; tasks that run are waited for, tasks that have not started never do.
 4. After a failed append nothing more is stored: the flow is closed, running tasks are waited for, the error is raised.
+5. A KeyboardInterrupt or SystemExit of a node is raised once what ended with it is safe, however the run ends.
 """
 
 from __future__ import annotations
@@ -85,8 +86,7 @@ class BlockingDriver:
                             reply.append(item)
                         else:
                             self.out.append(item)
-                    if self.fatal is not None:
-                        raise self.fatal
+                    self._exit()
                     while self.out and not reply:
                         yield self.out.popleft()
             if self.journal is not None:
@@ -181,10 +181,20 @@ class BlockingDriver:
         return True
 
     def _heard(self, item: Event | Chunk) -> Event | Chunk:
-        if isinstance(item, Failed) and _ends_process(item.error):
-            self.fatal = item.error  # raised once the rest of the batch is safe
+        if isinstance(item, Failed) and isinstance(item.error, KeyboardInterrupt | SystemExit):
+            if self.fatal is None:
+                self.fatal = item.error  # raised once the rest of the batch is safe
             return Gone(item.task)
         return item
+
+    def _exit(self) -> None:
+        """Raise what a node wants the whole process to hear, once."""
+        error, self.fatal = self.fatal, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
@@ -193,29 +203,45 @@ class BlockingDriver:
         if os.getpid() != self.process:  # this is a fork's copy: the run goes on in the parent
             self.flow.close()
             return
-        refused: SerializationError | None = None
-        if self.sound and inspect.getgeneratorstate(self.flow) == inspect.GEN_SUSPENDED:
-            events: list[Event] = [*self.news, Cancel()]
+        self.live = True  # nothing runs on this thread any more: an exit is news, and cuts nothing short
+        try:
+            failure = self._wind_down()
+            self.flow.close()
+            self._withdraw()
+        finally:  # a second Ctrl-C comes here at once
+            self.flow.close()
+            for job in self.jobs.values():
+                job.claim()
+            if self.journal is not None:
+                self.journal.abandon()
+        self._exit()
+        if failure is not None:
+            raise failure
+
+    def _wind_down(self) -> Exception | None:
+        """Tell the flow what happened and that it is over, until it is; what its last appends met."""
+        failure: Exception | None = None
+        if not self.sound or inspect.getgeneratorstate(self.flow) != inspect.GEN_SUSPENDED:
+            return None
+        events: list[Event] = [*self.news, Cancel()]
+        while True:
             try:
-                while True:
-                    step = self.flow.send(events)
-                    events = []
-                    try:
-                        self.record(step, events)
-                    except SerializationError as error:
-                        refused = error
-                    self.out.extend(step.emit)
-                    self.set_off(step, events)
-                    while step.wait and not events:
-                        events = [item for item in self.wait() if isinstance(item, Event)]
+                step = self.flow.send(events)
             except StopIteration as stop:
                 self.result = stop.value
-        self.flow.close()
-        self._withdraw()
-        if self.journal is not None:
-            self.journal.abandon()
-        if refused is not None:
-            raise refused
+                break
+            events = []
+            try:
+                self.record(step, events)
+            except Exception as error:  # a value was refused; or the store failed, and then nothing is sound
+                failure = error
+            if not self.sound:
+                break
+            self.out.extend(step.emit)
+            self.set_off(step, events)
+            while step.wait and not events:
+                events = [item for item in self.wait() if isinstance(item, Event)]
+        return failure
 
     def _withdraw(self) -> None:
         for task, job in list(self.jobs.items()):
@@ -225,7 +251,4 @@ class BlockingDriver:
             item = self.inbox.get()
             if isinstance(item, ENDS):
                 self.jobs.pop(item.task, None)
-
-
-def _ends_process(error: BaseException) -> bool:
-    return isinstance(error, KeyboardInterrupt | SystemExit)
+                self._heard(item)

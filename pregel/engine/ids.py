@@ -65,11 +65,6 @@ def task_parts(checkpoint_id: str, ns: str, step: int, name: str, kind: str, *pa
     return checkpoint_id, f"{ns}|{name}" if ns else name, str(step), name, kind, *parts
 
 
-def task_id(checkpoint_id: str, ns: str, step: int, name: str, kind: str, *parts: str) -> str:
-    """The id of a task."""
-    return uuid_text(hash16(task_parts(checkpoint_id, ns, step, name, kind, *parts)))
-
-
 def interrupt_id(task: str, scope: str, index: int) -> str:
     """32 lowercase hex characters for the index-th question of a scope of a task."""
     return hash16((task, scope, str(index))).hex()

@@ -155,7 +155,7 @@ class Journal:
                     f"process {row.owner.pid} on {row.owner.host or 'this host'}" if row.owner else "another process"
                 )
                 raise ThreadBusy(f"Thread {self.thread!r} is being run by {where}.", thread=self.thread)
-        lease.live_runs.add(self.token)
+        self.hold()
         return Claim(epoch=row.epoch, gen=row.gen, owner=lease.this_owner(), dead=dead)
 
     def settle(self, append: Append, receipt: Receipt) -> None:
@@ -179,12 +179,16 @@ class Journal:
             thread=self.thread,
         )
 
+    def hold(self) -> None:
+        """This run acts on the thread from here on: nobody else may claim it."""
+        lease.live_runs.add(self.token)
+
     def abandon(self) -> None:
         """This run will not act on the thread again; without a release the next claim finds a dead owner."""
         lease.live_runs.discard(self.token)
 
     def __del__(self) -> None:
-        lease.live_runs.discard(self.token)  # of a run whose event loop was closed under it nobody else says so
+        self.abandon()  # of a run whose event loop was closed under it nobody else says so
 
 
 class BlockingJournal(Journal):

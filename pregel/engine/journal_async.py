@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
+from pregel.checkpoint import lease
 from pregel.checkpoint.records import Append, Load, Page
 from pregel.engine.effects import Loaded, Step
 from pregel.engine.journal import Journal
 
 T = TypeVar("T")
+Outcome = tuple[T | None, BaseException | None]
 
 
 class AwaitingJournal(Journal):
     """The journal of the awaiting driver."""
 
-    flight: asyncio.Task[None] | None = None
+    flight: asyncio.Task[Outcome[None]] | None = None
 
     async def load(self, requests: Sequence[Load | Page]) -> Loaded:
         """Answer a step's loads in one round trip."""
@@ -36,7 +38,7 @@ class AwaitingJournal(Journal):
             return
         await self.flush()
         if self.durability == "async" and append.claim is None and append.release is None and self.failure is None:
-            self.flight = asyncio.create_task(self._send(append))
+            self.flight = asyncio.create_task(outcome(lambda: self._send(append)))
             return
         await self._send(append)
         if self.failure is not failed:
@@ -46,16 +48,55 @@ class AwaitingJournal(Journal):
         """Wait for the append in flight."""
         flight, self.flight = self.flight, None
         if flight is not None:
-            await whole(flight)
+            await whole_task(flight)
+
+    def hold(self) -> None:
+        lease.closed[self.token] = asyncio.get_running_loop().is_closed
+        super().hold()
+
+    def abandon(self) -> None:
+        super().abandon()
+        lease.closed.pop(self.token, None)
 
     async def _send(self, append: Append) -> None:
         append.epoch = self.epoch
         self.settle(append, await self.saver.aappend(append))
 
 
-async def whole(work: Awaitable[T]) -> T:
-    """Await something to its end, then deliver the cancellations that came meanwhile."""
-    task = asyncio.ensure_future(work)
+async def outcome(work: Callable[[], Awaitable[T]]) -> Outcome[T]:
+    """What came of something, as a value: an exit that leaves a task of its own stops the loop before anybody hears."""
+    try:
+        return await work(), None
+    except (asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:
+        return None, error
+
+
+async def whole(work: Callable[[], Awaitable[T]]) -> T:
+    """Do something to its end, then deliver the cancellations that came meanwhile."""
+    begun = cancelled = False
+
+    async def begin() -> T:
+        nonlocal begun
+        begun = True
+        return await work()
+
+    while not begun:
+        task = asyncio.create_task(outcome(begin))
+        try:
+            result = await whole_task(task)
+        except asyncio.CancelledError:
+            if begun:
+                raise
+            cancelled = True  # the end of a loop cancels every task, also one that has not begun: it begins anew
+    if cancelled:
+        raise asyncio.CancelledError
+    return result
+
+
+async def whole_task(task: asyncio.Task[Outcome[T]]) -> T:
+    """The same for what is under way already."""
     cancelled = False
     while not task.done():
         try:
@@ -64,9 +105,12 @@ async def whole(work: Awaitable[T]) -> T:
             if task.cancelled():
                 raise
             cancelled = True
-        except Exception:
-            break
-    result = task.result()  # a failure is heard before a cancellation
+    result, error = task.result()
+    if error is not None:  # a failure is heard before a cancellation
+        try:
+            raise error
+        finally:
+            del error, task
     if cancelled:
         raise asyncio.CancelledError
-    return result
+    return result  # type: ignore[return-value]  # None only where that is T

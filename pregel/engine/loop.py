@@ -6,6 +6,7 @@
 3. Apply runs before its checkpoint is queued: when a reducer raises, the finished writes are stored, the checkpoint is
    not, and no finished task runs again for it.
 4. Errors are values here; only the public method raises.
+5. The usual step, one task that ends well, needs no Barrier and is spared its cost.
 """
 
 from __future__ import annotations
@@ -55,21 +56,20 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         ready = _reuse(frame, tasks, opening, step) if opening.resumed or frame.answers else tasks
         if ready and frame.before and _breaks(frame, frame.before, tasks):
             return (yield from _stop_at_breakpoint(frame, step))
-        events: Sequence[Event] | None = None
+        heard: Sequence[Event] | None = None
         if len(tasks) == len(ready) == 1 and not tasks[0].node.pure:
             step.start.append(tasks[0])
-            events = yield step
+            heard = yield step
             step = Step()
-        if (
-            events is not None and len(events) == 1 and events[0].__class__ is Done and events[0].task is tasks[0]
-        ):  # the usual step
-            finished, barrier = tasks, None
-            row = take_in(frame, tasks[0], events[0].writes, step)
+        barrier: Barrier | None = None
+        if heard is not None and _ended_well(heard, tasks[0]):
+            finished = tasks
+            row = take_in(frame, tasks[0], heard[0].writes, step)  # type: ignore[attr-defined]  # it is a Done
             if row is not None:
                 step.writes.append(row)
         else:
             barrier = Barrier(frame, tasks, ready)
-            step = yield from barrier.gather(step, events)
+            step = yield from barrier.gather(step, heard)
             if barrier.failed and step.claim:  # an input that is none: nothing of this call was stored yet, nothing is
                 return Result("failed", error=barrier.first_error)
             if barrier.failed or barrier.paused or (barrier.cancelled and len(barrier.finished) < len(tasks)):
@@ -92,6 +92,11 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             return (yield from _stop_at_breakpoint(frame, step))
         if (drain := frame.drain_asked or (barrier.draining if barrier else "")) and plan(frame.plan, frame):
             return (yield from close(frame, step, "drained", reason=drain, error=GraphDrained(drain)))
+
+
+def _ended_well(heard: Sequence[Event], task: Task) -> bool:
+    """Whether all that was heard is that the one task of a step is done."""
+    return len(heard) == 1 and heard[0].__class__ is Done and heard[0].task is task
 
 
 def _apply(frame: Frame, step: Step, tasks: Sequence[Task]) -> Exception | None:

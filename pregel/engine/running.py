@@ -30,6 +30,7 @@ class Running:
     answers: Mapping[str, Any] = {}
     writes: list[tuple[str, Any]] = []
 
+    outside = False  # it writes what an update from outside gives; its node does not run
     asked: tuple[Interrupt, ...] = ()
     closed = False
     _counts: dict[str, int] | None = None  # what this attempt has asked for, by kind

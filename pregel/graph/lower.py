@@ -56,7 +56,15 @@ class Lowering:
         self.joins = sorted(
             builder.waiting_edges, key=lambda join: [self.places.get(n, -1) for n in (*join[0], join[1])]
         )
+        self.joined: dict[str, list[str]] = defaultdict(list)  # the channels of the joins that end in a node
+        self.joining: dict[str, list[str]] = defaultdict(list)  # and of those that start in one
+        for starts, end in self.joins:
+            if end != END:
+                self.joined[end].append(join_channel(starts, end))
+                for start in dict.fromkeys(starts):
+                    self.joining[start].append(join_channel(starts, end))
         self.managed = {schema: managed_keys(keys) for schema, keys in builder.schemas.items()}
+        self.mappers = {schema: mapper_of(schema) for schema in builder.schemas}
         self.wakes = wakes_of(builder.nodes)
         self.targets: dict[str, list[str]] = defaultdict(list)  # of the plain edges, by source
         for start, end in builder.edges:
@@ -91,12 +99,11 @@ class Lowering:
         """A user's node."""
         subgraph = spec.runnable if isinstance(spec.runnable, Pregel) else None
         keys = self.keys[spec.input_schema]
-        joins = [join_channel(starts, end) for starts, end in self.joins if end == name]
         return PregelNode(
             channels=ROOT if keys == (ROOT,) else keys,
-            triggers=[branch_channel(name), *joins],
+            triggers=[branch_channel(name), *self.joined.get(name, ())],
             bound=spec.runnable,
-            mapper=mapper_of(spec.input_schema) or _picker(subgraph),
+            mapper=self.mappers[spec.input_schema] or _picker(subgraph),
             managed=self.managed[spec.input_schema],
             writers=[self.writer(name, spec, surplus=subgraph is not None), *self.routes(name)],
             retry_policy=_policies(spec.retry_policy or self.builder.defaults.retry_policy),
@@ -135,13 +142,9 @@ class Lowering:
 
     def routes(self, source: str) -> list[Writer | AskingWriter]:
         """The writers for the edges that leave a node."""
-        targets = sorted(self.targets[source], key=self.place)
+        targets = sorted(self.targets.get(source, ()), key=self.place)
         entries = [ChannelWriteEntry(branch_channel(target), None) for target in targets]
-        entries += [
-            ChannelWriteEntry(join_channel(starts, end), source)
-            for starts, end in self.joins
-            if source in starts and end != END
-        ]
+        entries += [ChannelWriteEntry(join, source) for join in self.joining.get(source, ())]
         branches = self.builder.branches.get(source, {})
         static: list[Writer | AskingWriter] = [ChannelWrite(entries)] if entries else []
         return [*static, *(self.branch(source, name, spec) for name, spec in branches.items())]
@@ -151,7 +154,7 @@ class Lowering:
         inherited = self.builder.state_schema if source == START else self.builder.nodes[source].input_schema
         schema = inherited if spec.input_schema is None else spec.input_schema
         router = Router(source, self.wakes)
-        return BranchWriter(name, spec, router, keys=self.builder.schemas[schema], mapper=mapper_of(schema))
+        return BranchWriter(name, spec, router, keys=self.builder.schemas[schema], mapper=self.mappers[schema])
 
     def place(self, name: str) -> int:
         """Where a node stands in the builder."""
@@ -160,7 +163,7 @@ class Lowering:
 
 def trigger_of(spec: StateNodeSpec) -> Channel:
     """The channel that wakes a node: at once, or when nothing else is left to run."""
-    return LastValueAfterFinish[Any](Any) if spec.defer else EphemeralValue[Any](Any, guard=False)
+    return LastValueAfterFinish(Any) if spec.defer else EphemeralValue(Any, guard=False)
 
 
 def barrier_of(starts: Sequence[str], end: StateNodeSpec) -> Channel:

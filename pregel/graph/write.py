@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pregel.channels import LastValue
 from pregel.channels.base import copy_container
+from pregel.config import current_task
 from pregel.constants import ROOT, START
 from pregel.engine.node import Writes
 from pregel.errors import InvalidUpdateError, NodeReturnError, ParentCommand
@@ -132,7 +133,8 @@ class StateWriter:
             raise
 
     def _unknown(self, keys: Sequence[str], policy: UnknownKeys) -> None:
-        message = f"Node {self.node!r} returned {quoted(keys)}, but the state has no such key."
+        who = f"update_state as node {self.node!r} gave" if _outside() else f"Node {self.node!r} returned"
+        message = f"{who} {quoted(keys)}, but the state has no such key."
         fix = known_names(keys[0], self.channels)
         if policy == "error":
             raise InvalidUpdateError(
@@ -143,8 +145,9 @@ class StateWriter:
             warn_caller(f"{message} {fix}")
 
     def _not_an_update(self, output: Any) -> NodeReturnError:
+        who = f"update_state as node {self.node!r} gave" if _outside() else f"node {self.node!r} returned"
         return NodeReturnError(
-            f"Expected dict, got {output!r}: node {self.node!r} returned something that is not a state update.",
+            f"Expected dict, got {output!r}: {who} something that is not a state update.",
             fix="Return a dict of the keys that change, a Command, or None. Several Sends go in Command(goto=[...]).",
             node=self.node,
         )
@@ -211,6 +214,11 @@ class InputWriter(StateWriter):
         if not self._warned.issuperset(keys):
             self._warned.update(keys)
             warn_caller(f"{message} {fix}")
+
+
+def _outside() -> bool:
+    """Whether what is written comes from an update from outside."""
+    return getattr(current_task.get(), "outside", False)
 
 
 class _Pairs(list[tuple[str, Any]]):

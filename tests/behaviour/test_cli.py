@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli import main
+from tests.behaviour.journals import Run
 
 GRAPHS = """
     import operator
@@ -44,6 +46,10 @@ GRAPHS = """
             signal.raise_signal(signal.SIGINT)
         return {"log": ["went on"]}
 
+    def chat(state):
+        print("hello from a node")
+        return {"log": ["chatted"]}
+
     async def wait(state):
         return {"log": ["awaited"]}
 
@@ -66,6 +72,7 @@ GRAPHS = """
     waiting = two("then", add).compile(interrupt_before=["then"])
     failing = two("fail", fail)
     stopping = two("stop", stop_once)
+    chatting = two("chat", chat)
     awaiting = two("wait", wait)
     around = two("inner", two("wait", wait).compile())
     both = StateGraph(State)
@@ -181,11 +188,30 @@ def test_json_tells_scripts_how_a_run_came_out(capsys: Captured) -> None:
     run("shop:failing", 1, "--json")
     failed = told(capsys)
 
-    assert "paused" == paused["status"]
+    assert ("interrupted", "failed") == (paused["status"], failed["status"])
     assert ["ask"] == paused["next"]
     assert [{"question": "Pay?", "total": 2}] == [one["value"] for one in paused["interrupts"]]
     assert {"total": 2, "log": ["added"]} == paused["values"]
     assert {"type": "ValueError", "message": "no money"} == failed["error"]
+
+
+@pytest.mark.usefixtures("here")
+def test_what_a_node_prints_is_not_mixed_into_the_json(capsys: Captured) -> None:
+    assert 0 == run("shop:chatting", 1, "--json")
+
+    printed = capsys.readouterr()
+    assert "idle" == json.loads(printed.out)["status"]
+    assert "hello from a node\n" == printed.err
+
+
+@pytest.mark.usefixtures("here")
+def test_a_thread_that_somebody_else_runs_ends_the_command_with_75(capsys: Captured) -> None:
+    with SqliteSaver.from_conn_string("pregel.db") as saver:
+        Run(saver, "t").claim()
+
+        assert 75 == run("shop:adding")
+
+    assert "Thread 't' is being run by process" in capsys.readouterr().err
 
 
 # -- resume -----------------------------------------------------------------------------------------------------------
@@ -321,6 +347,7 @@ def test_reading_imports_nothing_of_the_user_and_writes_nothing(here: Path, caps
 # -- wrong calls ------------------------------------------------------------------------------------------------------
 
 RUN = ["--input", "{}", "--thread", "t"]
+ON_T = ["--db", "a.db", "--thread", "t"]
 WRONG_CALLS = {
     "no module": (["run", "nowhere:graph", *RUN], "There is no module 'nowhere'"),
     "no module inside": (["run", "shop.deep:graph", *RUN], "There is no module 'shop"),
@@ -335,6 +362,8 @@ WRONG_CALLS = {
     "no JSON": (["run", "shop:adding", "--input", "{total: 1}", "--thread", "t"], "--input is not JSON"),
     "no input file": (["run", "shop:adding", "--input", "@none.json", "--thread", "t"], "Cannot read none.json"),
     "no JSON in a file": (["run", "shop:adding", "--input", "@shop.py", "--thread", "t"], "shop.py is not JSON"),
+    "no input for a graph": (["run", "shop:adding", "--input", "[1]", *ON_T], "InvalidUpdateError"),
+    "no thread id": (["run", "shop:adding", "--input", "{}", *ON_T[:-1], "a\udc80"], "half a surrogate pair"),
     "no thread": (["run", "shop:adding", "--input", "{}"], "--thread"),
     "no input": (["run", "shop:adding", "--thread", "t"], "--input"),
     "no command": ([], "COMMAND"),

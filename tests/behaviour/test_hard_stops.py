@@ -19,6 +19,7 @@ from pregel.checkpoint.records import Append, Receipt
 from pregel.engine.pool import shared_pool
 from pregel.errors import InvalidUpdateError
 from pregel.graph import START, StateGraph
+from pregel.testing.scripted import WatchedSaver
 from pregel.types import StreamWriter
 
 from .conftest import Runner
@@ -73,11 +74,12 @@ def test_an_exit_in_one_of_several_async_nodes_ends_the_loop_and_the_run(
     assert asyncio.run(app.ainvoke(None, thread("1"))) == {"a": ["w", "x"]}
 
 
-def test_closing_a_stream_while_a_blocking_node_exits_comes_to_an_end(
-    run: Runner, saver: Saver, thread: Thread
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()], ids=repr)
+def test_an_exit_in_a_blocking_node_whose_stream_is_being_closed_reaches_whoever_closes_it(
+    run: Runner, saver: Saver, thread: Thread, error: BaseException
 ) -> None:
     x_runs, closing, s_is_stored = threading.Event(), threading.Event(), threading.Event()
-    exits = failing_once("x", SystemExit(3))
+    exits = failing_once("x", error)
 
     def s(state: State, writer: StreamWriter) -> dict[str, Any]:
         assert x_runs.wait(60)
@@ -107,9 +109,114 @@ def test_closing_a_stream_while_a_blocking_node_exits_comes_to_an_end(
         closing.set()
         chunks.close()
 
-    in_time(take)
-
+    assert in_time(take) == [error]
     assert run.invoke(app, None, thread("1")) == {"a": ["s", "x"]}
+
+
+def test_an_exit_in_a_blocking_node_whose_run_is_cancelled_reaches_whoever_awaits_it(
+    saver: Saver, thread: Thread
+) -> None:
+    cancelled = threading.Event()
+    exits = failing_once("x", SystemExit(3))
+
+    async def cancel() -> None:
+        loop = asyncio.get_running_loop()
+        x_runs = asyncio.Event()
+
+        def x(state: State) -> Any:
+            loop.call_soon_threadsafe(x_runs.set)
+            assert cancelled.wait(60)
+            return exits(state)
+
+        app = parallel("x", "y", x=x).compile(checkpointer=saver)
+        running = asyncio.ensure_future(app.ainvoke({"a": []}, thread("1")))
+        await asyncio.wait_for(x_runs.wait(), 60)
+        running.cancel()
+        loop.call_soon(cancelled.set)
+        await running
+
+    (raised,) = in_time(lambda: asyncio.run(cancel()))
+
+    assert type(raised) is SystemExit
+    app = parallel("x", "y").compile(checkpointer=saver)
+    assert app.invoke(None, thread("1")) == {"a": ["x", "y"]}
+
+
+def test_an_exit_in_an_async_node_that_is_told_to_stop_reaches_whoever_closes_the_stream(
+    saver: Saver, thread: Thread
+) -> None:
+    async def x(state: State, writer: StreamWriter) -> Any:
+        writer("here")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise SystemExit(3)
+
+    app = parallel("x", "y", x=x).compile(checkpointer=saver)
+
+    async def follow() -> None:
+        chunks: Any = app.astream({"a": []}, thread("1"), stream_mode="custom")
+        await anext(chunks)
+        await chunks.aclose()
+
+    (raised,) = in_time(lambda: asyncio.run(follow()))
+
+    assert type(raised) is SystemExit
+    app = parallel("x", "y").compile(checkpointer=saver)
+    assert app.invoke(None, thread("1")) == {"a": ["x", "y"]}
+
+
+def test_an_exit_in_a_node_is_not_lost_when_the_store_fails_beside_it(run: Runner, thread: Thread) -> None:
+    append_failed = threading.Event()
+    saver = InMemorySaver()
+
+    def fails(append: Append, send: Callable[[Append], Receipt]) -> Receipt:
+        if append.claim is None and not append_failed.is_set():
+            append_failed.set()
+            raise OSError("the disk is gone")
+        return send(append)
+
+    def x(state: State) -> Any:
+        assert append_failed.wait(60)
+        raise SystemExit(3)
+
+    app = parallel("x", "y", x=x).compile(checkpointer=WatchedSaver(saver, fails))
+
+    (raised,) = in_time(lambda: run.invoke(app, {"a": []}, thread("1")))
+
+    assert (type(raised), type(raised.__context__)) == (SystemExit, OSError)
+    assert parallel("x", "y").compile(checkpointer=saver).invoke(None, thread("1")) == {"a": ["x", "y"]}
+
+
+class Exits(InMemorySaver):
+    """Raises an exit instead of doing the nth append."""
+
+    at = 0
+    error: BaseException = SystemExit(3)
+
+    def append(self, append: Append) -> Receipt:
+        self.at -= 1
+        if self.at == 0:
+            raise self.error
+        return super().append(append)
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+def test_an_exit_in_an_append_gives_the_thread_back_though_somebody_keeps_it(
+    run: Runner, thread: Thread, at: int, durability: str, error: BaseException
+) -> None:
+    store = Exits()
+    app = chain("x", "y").compile(checkpointer=store)
+    store.at, store.error = at, error
+
+    kept = in_time(lambda: run.invoke(app, {"a": []}, thread("1"), durability=durability))
+    struck, store.at = store.at <= 0, 0
+
+    assert kept == [error if struck else {"a": ["x", "y"]}]
+    again: Any = None if app.get_state(thread("1")).values else {"a": []}
+    assert run.invoke(app, again, thread("1")) == {"a": ["x", "y"]}
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -154,6 +261,36 @@ def test_a_loop_that_is_closed_under_a_run_costs_no_worker_and_no_thread_id(
     for name in names:
         ended = app.invoke(None if app.get_state(thread(name)).values else {"a": []}, thread(name))
         assert ended == {"a": ["x", "y"]}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("durability", ["sync", "async"])
+def test_a_loop_that_is_closed_during_an_append_leaves_the_thread_free_though_somebody_keeps_the_run(
+    thread: Thread, durability: str
+) -> None:
+    under_way, ends = threading.Event(), threading.Event()
+
+    class Slow(InMemorySaver):
+        async def aappend(self, append: Append) -> Receipt:
+            if append.claim is not None or ends.is_set():
+                return self.append(append)
+            under_way.set()
+            await asyncio.Event().wait()
+            raise AssertionError("its loop is closed")
+
+    store = Slow()
+    app = chain("x", "y").compile(checkpointer=store)
+    loop = asyncio.new_event_loop()
+    kept = loop.create_task(app.ainvoke({"a": []}, thread("1"), durability=durability))
+    while not under_way.is_set():
+        loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    ends.set()
+
+    assert app.invoke(None, thread("1")) == {"a": ["x", "y"]}
+    assert not kept.done()
+    del kept
+    gc.collect()  # its warnings belong to this test
 
 
 def test_a_run_that_the_end_of_its_loop_cancels_gives_its_thread_back(saver: Saver, thread: Thread) -> None:

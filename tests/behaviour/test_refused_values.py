@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pregel.errors import SerializationError
+from pregel.errors import InvalidInputError, SerializationError
 from pregel.graph import START
 from pregel.types import RetryPolicy
 
@@ -106,3 +106,23 @@ def test_a_sibling_that_waits_for_its_next_attempt_when_a_value_is_refused_gets_
     bad[0] = "fine"
     assert run.invoke(app, None, thread("1")) == {"a": ["y"], "b": "fine"}
     assert calls == ["y", "y"]
+
+
+@pytest.mark.parametrize("place", [{"thread_id": "t\ud800"}, {"thread_id": "t", "checkpoint_ns": "sub\ud800:1"}])
+def test_a_place_that_cannot_be_written_down_is_refused_before_anything_is_written(
+    run: Runner, saver: Saver, place: Any
+) -> None:
+    ran: list[str] = []
+    app = parallel("x", x=mark("x", ran)).compile(checkpointer=saver)
+    config: Any = {"configurable": place}
+
+    for call in (
+        lambda: run.invoke(app, {"a": []}, config),
+        lambda: run.stream(app, {"a": []}, config),
+        lambda: run.state(app, config),
+        lambda: run.update(app, config, {"a": ["u"]}, as_node="x"),
+    ):
+        with pytest.raises(InvalidInputError, match="nothing was written"):
+            call()
+
+    assert (ran, list(saver.list(None))) == ([], [])

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from pregel.engine.call import clock
+from pregel.engine.ids import Ids
 from pregel.errors import CheckpointNotFoundError, UnknownInterruptError
 from pregel.types import Command, Send, interrupt
 
@@ -44,6 +46,36 @@ def test_a_replay_runs_what_came_after_again_as_a_fork(run: Runner, saver: Saver
         *["input -1", "loop 0", "loop 1", "loop 2", "loop 3"],
         *["fork 2", "loop 3", "loop 4"],
     ]
+
+
+@pytest.mark.parametrize("ns", ["", "sub:1"], ids=["a fork", "another namespace"])
+def test_ids_grow_over_every_id_of_the_thread_also_those_of_a_clock_that_is_ahead(
+    run: Runner, saver: Saver, thread: Thread, ns: str
+) -> None:
+    if ns and not hasattr(saver, "append"):
+        pytest.skip("such a saver is not asked for the newest id of all namespaces")
+    app = chain("x", "y").compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+    older = at(run, app, thread("1"), 1)
+    ahead = put_by_a_clock_that_is_ahead(saver, older.config, ns)
+
+    result = run.invoke(app, None, older.config)
+
+    assert result == {"a": ["x", "y"]}
+    grown = [entry for entry in run.history(app, thread("1")) if entry.config["configurable"]["checkpoint_id"] > ahead]
+    assert [entry.metadata["source"] for entry in grown] == ["loop", "fork"]
+    assert run.state(app, thread("1")).config == grown[0].config
+
+
+def put_by_a_clock_that_is_ahead(saver: Saver, config: Any, ns: str) -> str:
+    """A child of a checkpoint, or the first one of another namespace, as another machine wrote it; its id."""
+    saved = saver.get_tuple(config)
+    assert saved is not None
+    id = Ids(lambda: clock() + 3600 * 10_000_000, 1).next(2)
+    under: Any = config if not ns else {"configurable": {"thread_id": "1", "checkpoint_ns": ns}}
+    metadata: Any = {"source": "update", "step": 2, "parents": {}}
+    saver.put(under, {**saved.checkpoint, "id": id}, metadata, saved.checkpoint["channel_versions"])
+    return id
 
 
 @pytest.mark.acceptance("S1-49")

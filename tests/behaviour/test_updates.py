@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pregel.errors import CheckpointNotFoundError, InvalidUpdateError, NoCheckpointerError
+from pregel.errors import CheckpointNotFoundError, InvalidUpdateError, NoCheckpointerError, NodeReturnError
 from pregel.graph import END, START, StateGraph
 from pregel.types import Command, Send, StateUpdate, interrupt
 
@@ -131,8 +131,10 @@ def test_an_update_with_an_unknown_key_is_refused_and_changes_nothing(
     run.invoke(app, {"a": []}, thread("1"))
     before = run.history(app, thread("1"))
 
-    with pytest.raises(InvalidUpdateError, match="nope"):
+    with pytest.raises(InvalidUpdateError, match="update_state as node 'x' gave 'nope', but the state has no such key"):
         run.update(app, thread("1"), {"nope": 1}, as_node="x")
+    with pytest.raises(NodeReturnError, match="got 7: update_state as node 'x' gave something that is not a state up"):
+        run.update(app, thread("1"), 7, as_node="x")
 
     assert run.history(app, thread("1")) == before
 

@@ -141,7 +141,7 @@ def test_the_guard_ends_a_trip_with_its_bookings_and_without_a_confirmation(stag
         stage.desk.sell_out("car")
     told = run_trip(stage, budget=9_999 if trouble == "sold out" else 100, approved=True)
 
-    assert "done" == told["status"]
+    assert "idle" == told["status"]
     assert "not_confirmed" == told["values"]["status"]
     assert set(TOOLS) == told["values"]["bookings"].keys()
     assert (trouble == "over budget") == bool(told["values"]["issues"])

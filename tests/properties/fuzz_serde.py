@@ -147,11 +147,18 @@ LEAVES: list[Any] = [
 ]
 
 
+LONG = [  # ranges, which cost memory only to whoever goes through them
+    msgpack.ExtType(27, msgpack.packb([0, 2**63 - 1, 1])),
+    msgpack.ExtType(36, msgpack.packb(["range", 0, 2**62, 1, None])),
+    2**40,
+]
+
+
 def structure(chance: random.Random, depth: int = 0) -> Any:
     """A value of msgpack that misuses codes: any code around any parts."""
     kind = chance.randrange(9 if depth < 6 else 4)
     if kind < 3:
-        return chance.choice(LEAVES)
+        return chance.choice(LEAVES if chance.random() < 0.7 else LONG)
     if kind == 3:
         return chance.choice(NAMES)
     parts = [structure(chance, depth + 1) for _ in range(chance.randrange(5))]

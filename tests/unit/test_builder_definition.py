@@ -248,3 +248,15 @@ def test_what_is_added_after_compiling_stays_out_of_the_compiled_graph(caplog: p
 
     assert "b" not in app.nodes
     assert "has been compiled" in caplog.text
+
+
+@pytest.mark.parametrize("of_key", [False, True])
+def test_a_name_that_cannot_be_written_down_is_refused_at_build(of_key: bool) -> None:
+    name = "half a pair \ud800"
+    schema: Any = type("Named", (), {"__annotations__": {name if of_key else "a": str}})
+    builder: Any = StateGraph(schema)
+    builder.add_node("node" if of_key else name, lambda state: {})
+    builder.add_edge(START, "node" if of_key else name)
+
+    with pytest.raises(DefinitionError, match="has half a surrogate pair, which no store keeps"):
+        builder.compile()

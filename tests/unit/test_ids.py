@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pregel.engine.ids import Ids, Lineage, interrupt_id, task_id, ticks_of
+from pregel.engine.ids import Ids, Lineage, interrupt_id, task_parts, ticks_of
 from pregel.testing import FakeClock
 
 BASE = ("1ef0", "ns", 3, "node", "__pregel_pull", "branch:to:node")
@@ -41,12 +41,12 @@ def test_ids_follow_those_that_the_thread_has_by_any_clock() -> None:
     ("place", "other"),
     [(0, "1ef1"), (1, ""), (1, "ns2"), (2, 4), (3, "node2"), (4, "__pregel_push"), (5, "branch:to:other")],
 )
-def test_each_part_of_a_piece_of_work_makes_another_task_id(place: int, other: Any) -> None:
+def test_each_part_of_a_piece_of_work_makes_another_task_parts(place: int, other: Any) -> None:
     changed: list[Any] = list(BASE)
     changed[place] = other
 
-    assert task_id(*BASE) != task_id(*changed)
-    assert task_id(*BASE) == task_id(*BASE)
+    assert task_parts(*BASE) != task_parts(*changed)
+    assert task_parts(*BASE) == task_parts(*BASE)
 
 
 def test_questions_of_a_task_have_ids_of_their_own() -> None:

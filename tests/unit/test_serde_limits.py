@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 import tracemalloc
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
 import pytest
+from pydantic import BaseModel
 
 from pregel.checkpoint.serde.base import CannotStore
 from pregel.checkpoint.serde.compression import inflated
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.checkpoint.serde.packing import DEEPEST, FLATTEST
-from pregel.errors import SerializationError
+from pregel.errors import PregelError, SerializationError
 
 serde = JsonPlusSerializer()
 
@@ -144,6 +147,41 @@ def test_lists_that_nest_too_deeply_are_an_error(head: bytes) -> None:
 def test_bytes_that_say_they_are_large_are_an_error(data: bytes) -> None:
     with pytest.raises(SerializationError):
         serde.loads(data)
+
+
+def ext(code: int, parts: Any) -> msgpack.ExtType:
+    return msgpack.ExtType(code, msgpack.packb(parts))
+
+
+LONG_RANGE = ext(27, [0, 2**63 - 1, 1])
+LONG_INDEX = ext(36, ["range", 0, 2**62, 1, None])
+ODD: list[Any] = [LONG_RANGE, LONG_INDEX, [LONG_RANGE], {"a": LONG_INDEX}, 2**40, "a", None]
+LIBRARY_PARTS: dict[int, list[Any]] = {
+    33: ["<i8", "O"],
+    34: ["<i8", "str", "bytes"],
+    36: ["frame", "series", "range", "multi", "index", "timestamp", "timedelta", "period", "interval"],
+    39: ["SecretStr"],
+}
+
+
+class Registered(BaseModel):
+    a: Any = None
+
+
+@pytest.mark.parametrize("code", [code for code in range(8, 57) if code != 47])
+def test_a_range_in_bytes_is_never_gone_through(code: int) -> None:
+    """It has no end to speak of: what goes through it, or compares it with something, fills the memory."""
+    own = JsonPlusSerializer(allow=[Registered])
+    heads = [*ODD, *LIBRARY_PARTS.get(code, []), f"{__name__}:Registered"]
+    tails = [*ODD, *(["numpy", odd] for odd in ODD)] if code == 36 else ODD
+
+    for count in range(5 if code in (33, 36, 44) else 3):  # parts behind the first
+        for parts in itertools.product(heads, *[tails if count < 3 else tails[:4]] * count):
+            with suppress(PregelError):
+                own.loads(msgpack.packb(ext(code, list(parts))))
+    for parts in ODD:
+        with suppress(PregelError):
+            own.loads(msgpack.packb(ext(code, parts)))
 
 
 def bomb(depth: int, claimed: int, elements: int) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 from pregel.checkpoint.conformance.laws import Laws
 from pregel.checkpoint.conformance.run import Run, values_of
 from pregel.checkpoint.conformance.verbs import agree, config, refused
+from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import INTERRUPT, Load, Release
 from pregel.errors import InternalError, ThreadBusy, ThreadDeleted
 
@@ -90,6 +91,8 @@ class AppendLaws(Laws):
 
     def test_a_checkpoint_is_stored_once(self) -> None:
         run = Run(self.saver)
+        run.ledger = Ledger(self.saver.saver.serde, self.saver.saver.names)  # which makes the rows here
+        run.ledger.open(run.opened)
         first = run.blank()
         run.add_save(first, {"a": 1})
         run.send(first)

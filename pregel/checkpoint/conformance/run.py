@@ -54,8 +54,9 @@ class Run:
         """Append, and go on from the receipt when it landed."""
         receipt: Receipt = self.verbs.call("append", append)
         if receipt.landed:
-            row = receipt.thread
-            self.tno, self.seq, self.epoch, self.claimed = row.tno, row.seq, row.epoch, append.release is None
+            self.seq, self.claimed = append.seq + append.k, append.release is None
+            if receipt.row is not None:
+                self.tno, self.epoch = receipt.row.tno, receipt.row.epoch
         return receipt
 
     def claim(self, **options: Any) -> Receipt:

@@ -5,7 +5,9 @@
 2. Only the exact type is matched. A subclass would come back as its base, so it has no codec.
 3. `dump` gives plain values (packed by the caller, so they may nest) or, when `raw`, the bytes themselves; `load` is
    its inverse.
-4. `load` meets bytes that anybody may have written: what it calls takes neither long nor much memory on any input.
+4. `load` meets bytes that anybody may have written: what it calls takes neither long nor much memory on any input. A
+   range is as long as it likes and costs nothing until something goes through it, so only lists and dicts are gone
+   through, and nothing is compared before its type is known: `checked` is for what lies inside of the parts.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -28,6 +30,8 @@ import msgpack  # type: ignore[import-untyped]
 from pregel.channels import DeltaSnapshot
 from pregel.question import Interrupt
 from pregel.types import Command, Overwrite, PregelTask, Send, StateSnapshot, StateUpdate, TimeoutPolicy
+
+T = TypeVar("T")
 
 
 class Refused(TypeError):
@@ -61,6 +65,13 @@ class Codec:
     secret: bool = False
 
 
+def checked(value: Any, kind: type[T]) -> T:
+    """The value, which must be of exactly this type."""
+    if type(value) is not kind:
+        raise ValueError(f"a {kind.__name__} is missing")
+    return value
+
+
 def record(code: int, cls: Callable[..., Any], *names: str) -> Codec:
     """A codec for a class whose constructor takes these attributes in this order."""
 
@@ -83,9 +94,7 @@ def load_int(raw: bytes) -> int:
 
 def load_fraction(parts: list[Any]) -> Fraction:
     numerator, denominator = parts
-    if type(numerator) is not int or type(denominator) is not int:  # from text, "1e999999999" fills the memory
-        raise ValueError("a fraction is two integers")
-    return Fraction(numerator, denominator)
+    return Fraction(checked(numerator, int), checked(denominator, int))  # "1e999999999" would fill the memory
 
 
 # -- dates and times ---------------------------------------------------------------------------------------------------
@@ -174,7 +183,11 @@ def dump_defaultdict(value: defaultdict[Any, Any]) -> list[Any]:
 
 
 def load_defaultdict(parts: list[Any]) -> defaultdict[Any, Any]:
-    return defaultdict(FACTORIES[parts[0]], parts[1])
+    return defaultdict(FACTORIES[parts[0]], checked(parts[1], dict))
+
+
+def load_ordered_dict(items: list[Any]) -> OrderedDict[Any, Any]:
+    return OrderedDict([(key, value) for key, value in (checked(item, list) for item in items)])
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
@@ -188,7 +201,22 @@ def dump_pattern(pattern: re.Pattern[Any]) -> list[Any]:
 
 def load_pattern(parts: list[Any]) -> re.Pattern[Any]:
     text, flags = parts
-    return re.compile(text, flags & ~re.DEBUG)
+    return re.compile(text, checked(flags, int) & ~re.DEBUG)
+
+
+# -- ours --------------------------------------------------------------------------------------------------------------
+
+
+def load_send(parts: list[Any]) -> Send:
+    node, arg, *timeout = parts
+    return Send(node, arg, timeout=checked(timeout[0], TimeoutPolicy) if timeout else None)
+
+
+def load_timeout_policy(parts: list[Any]) -> TimeoutPolicy:
+    run, idle, refresh = parts
+    if not {type(run), type(idle)} <= {type(None), int, float, timedelta}:
+        raise ValueError("a timeout is a number or a timedelta")
+    return TimeoutPolicy(run_timeout=run, idle_timeout=idle, refresh_on=checked(refresh, str))  # type: ignore[arg-type]
 
 
 # -- paths and addresses -----------------------------------------------------------------------------------------------
@@ -225,10 +253,10 @@ TABLE: dict[type, Codec] = {
     bytearray: Codec(BYTEARRAY, bytes, bytearray, raw=True),
     set: Codec(11, list, set, unordered=True),
     frozenset: Codec(12, list, frozenset, unordered=True),
-    deque: Codec(13, lambda value: [value.maxlen, list(value)], lambda parts: deque(parts[1], parts[0])),
-    OrderedDict: Codec(14, lambda value: [list(item) for item in value.items()], OrderedDict),
+    deque: Codec(13, lambda value: [value.maxlen, list(value)], lambda parts: deque(checked(parts[1], list), parts[0])),
+    OrderedDict: Codec(14, lambda value: [list(item) for item in value.items()], load_ordered_dict),
     defaultdict: Codec(15, dump_defaultdict, load_defaultdict),
-    Counter: Codec(16, dict, Counter),
+    Counter: Codec(16, dict, lambda parts: Counter(checked(parts, dict))),
     complex: record(17, complex, "real", "imag"),
     Decimal: Codec(18, lambda value: str(value).encode(), lambda raw: Decimal(raw.decode()), raw=True),
     Fraction: Codec(19, lambda value: [value.numerator, value.denominator], load_fraction),
@@ -248,7 +276,7 @@ TABLE: dict[type, Codec] = {
     Send: Codec(
         48,
         lambda send: [send.node, send.arg] if send.timeout is None else [send.node, send.arg, send.timeout],
-        lambda parts: Send(parts[0], parts[1], timeout=parts[2] if len(parts) > 2 else None),
+        load_send,
         names=("node", "arg", "timeout"),
     ),
     Command: Codec(
@@ -270,7 +298,7 @@ TABLE: dict[type, Codec] = {
     TimeoutPolicy: Codec(
         55,
         lambda policy: [policy.run_timeout, policy.idle_timeout, policy.refresh_on],
-        lambda parts: TimeoutPolicy(run_timeout=parts[0], idle_timeout=parts[1], refresh_on=parts[2]),
+        load_timeout_policy,
         names=("run_timeout", "idle_timeout", "refresh_on"),
     ),
     DeltaSnapshot: record(56, DeltaSnapshot, "value"),

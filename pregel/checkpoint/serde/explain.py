@@ -41,14 +41,15 @@ def explained(obj: Any, error: Exception, codec_of: Callable[[type], Codec]) -> 
 
 def _blamed(obj: Any, error: Exception, codec_of: Callable[[type], Codec]) -> tuple[Path, Exception]:
     """The way to the first part that cannot be stored by itself, and its own error."""
-    around: list[Any] = []  # the parts that the current one lies in
+    around: dict[int, Any] = {}  # the parts that the current one lies in, from the outermost, by id
     waiting: list[tuple[Any, Path, int]] = [(obj, None, 0)]
     while waiting:
         part, path, depth = waiting.pop()
         if type(part) in PLAIN:
             continue
-        del around[depth:]
-        if any(part is one for one in around):
+        while len(around) > depth:
+            around.popitem()
+        if id(part) in around:
             return path, Refused("it contains itself", "Break the circle.")
         if depth > DEEPEST_LIST:
             return path, TooDeep()
@@ -56,7 +57,7 @@ def _blamed(obj: Any, error: Exception, codec_of: Callable[[type], Codec]) -> tu
             inside = list(_inside(part, codec_of))
         except Exception as reason:
             return path, reason
-        around.append(part)
+        around[id(part)] = part
         waiting += [(one, (path, label), depth + 1) for label, one in reversed(inside)]
     return None, error
 

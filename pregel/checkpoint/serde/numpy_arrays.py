@@ -11,7 +11,7 @@ import math
 import re
 from typing import Any
 
-from pregel.checkpoint.serde.codecs import NDARRAY, NUMPY_DTYPE, NUMPY_SCALAR, Codec, Refused
+from pregel.checkpoint.serde.codecs import NDARRAY, NUMPY_DTYPE, NUMPY_SCALAR, Codec, Refused, checked
 
 Parts = list[Any]
 OBJECT = "O"
@@ -61,7 +61,7 @@ def dtype_of(description: Any) -> Any:
     """The dtype of a description; only `OBJECT` gives one that holds objects."""
     import numpy as np
 
-    if description == OBJECT:
+    if type(description) is str and description == OBJECT:
         return np.dtype(object)
     if not _is_description(description):
         raise ValueError("no dtype")
@@ -73,14 +73,11 @@ def dtype_of(description: Any) -> Any:
 
 def _is_description(description: Any) -> bool:
     """Whether this is what `described` gives. NumPy takes, and evaluates, more than that."""
-    match description:
-        case str():
-            return PLAIN.fullmatch(description) is not None
-        case (inner, (*_,)) if not isinstance(description, list):
-            return _is_description(inner)
-        case [*fields]:
-            return all(len(field) in (2, 3) and _is_description(field[1]) for field in fields)
-    return False
+    if type(description) is str:
+        return PLAIN.fullmatch(description) is not None
+    if type(description) is not list:
+        return False
+    return all(type(field) is tuple and len(field) in (2, 3) and _is_description(field[1]) for field in description)
 
 
 # -- arrays and scalars ------------------------------------------------------------------------------------------------
@@ -99,8 +96,10 @@ def load_array(parts: Parts) -> Any:
 
     description, shape, order, content = parts
     dtype = dtype_of(description)
+    checked(shape, list)
+    checked(order, str)
     if dtype.hasobject:
-        if math.prod(shape) != len(content):
+        if math.prod(shape) != len(checked(content, list)):
             raise ValueError("an array of another size than its shape")
         array = np.empty(len(content), object)
         array[:] = content if not content else [None] * len(content)
@@ -113,7 +112,11 @@ def load_array(parts: Parts) -> Any:
 def _from_bytes(dtype: Any, shape: list[int], order: Any, content: bytes) -> Any:
     import numpy as np
 
-    if any(size < 0 for size in shape) or math.prod(shape) * dtype.itemsize != len(content):
+    if (
+        type(content) is not bytes
+        or any(type(size) is not int or size < 0 for size in shape)
+        or math.prod(shape) * dtype.itemsize != len(content)
+    ):
         raise ValueError("an array of another size than its shape")
     return np.ndarray(shape, dtype, bytearray(content), order=order)
 
@@ -134,10 +137,10 @@ def load_scalar(parts: Parts) -> Any:
     import numpy as np
 
     kind, content = parts
-    if kind == "str":
-        return np.str_(content)
-    if kind == "bytes":
-        return np.bytes_(content)
+    if type(kind) is str and kind == "str":
+        return np.str_(checked(content, str))
+    if type(kind) is str and kind == "bytes":
+        return np.bytes_(checked(content, bytes))
     dtype = dtype_of(kind)
     if dtype.hasobject:
         raise ValueError("a scalar holds no object")

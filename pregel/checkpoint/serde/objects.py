@@ -26,6 +26,7 @@ from pregel.checkpoint.serde.codecs import (
     SUBCLASS,
     Codec,
     Refused,
+    checked,
 )
 from pregel.checkpoint.serde.registry import (
     is_builtin_subclass,
@@ -139,9 +140,7 @@ def _flag_writer(cls: Any, name: str) -> Callable[[Any], Parts]:
 
 def _flag_reader(cls: Any) -> Callable[[Parts], Any]:
     def load(parts: Parts) -> Any:
-        if type(parts[1]) is not int:
-            raise ValueError("a flag is an integer")
-        return cls(parts[1])
+        return cls(checked(parts[1], int))
 
     return load
 
@@ -164,7 +163,7 @@ def _namedtuple_reader(cls: Any) -> Callable[[Parts], Any]:
     attributes, size = Attributes(cls), len(cls._fields)
 
     def load(parts: Parts) -> Any:
-        items = parts[1]
+        items = checked(parts[1], list)
         value = tuple.__new__(cls, items) if len(items) == size else cls(*items)
         if len(parts) > 2:
             attributes.set(value, parts[2])
@@ -242,7 +241,7 @@ def _record_reader(cls: Any) -> Callable[[Parts], Any]:
     needed = frozenset(name for name in always if _is_kept_by_name(cls, name, attributes))
 
     def load(parts: Parts) -> Any:
-        held: dict[str, Any] = parts[1]
+        held: dict[str, Any] = checked(parts[1], dict)
         if not needed <= held.keys():
             return cls(**{argument: held[name] for name, argument in arguments.items() if name in held})
         value = object.__new__(cls)

@@ -10,9 +10,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import tzinfo
 from typing import Any
 
-from pregel.checkpoint.serde.codecs import PANDAS, Codec, Refused, checked_zone
+from pregel.checkpoint.serde.codecs import PANDAS, Codec, Refused, checked, checked_zone
 from pregel.checkpoint.serde.numpy_arrays import checked_array
 
 Parts = list[Any]
@@ -65,10 +66,10 @@ def dump_frame(frame: Any) -> Parts:
 def load_frame(columns: Any, index: Any, arrays: list[Parts], attrs: dict[Any, Any]) -> Any:
     import pandas as pd
 
-    parts = {at: _series(array_of(part), index) for at, part in enumerate(arrays)}
+    parts = {at: _series(array_of(part), index) for at, part in enumerate(checked(arrays, list))}
     frame = pd.DataFrame(parts, index=index, copy=False)
     frame.columns = columns
-    frame.attrs = attrs
+    frame.attrs = checked(attrs, dict)
     return frame
 
 
@@ -79,7 +80,7 @@ def dump_series(series: Any) -> Parts:
 def load_series(name: Any, index: Any, parts: Parts, attrs: dict[Any, Any]) -> Any:
     series = _series(array_of(parts), index)
     series.name = name
-    series.attrs = attrs
+    series.attrs = checked(attrs, dict)
     return series
 
 
@@ -98,7 +99,7 @@ def dump_range_index(index: Any) -> Parts:
 def load_range_index(start: int, stop: int, step: int, name: Any) -> Any:
     import pandas as pd
 
-    return pd.RangeIndex(start, stop, step, name=name)
+    return pd.RangeIndex(checked(start, int), checked(stop, int), checked(step, int), name=name)
 
 
 def dump_multi_index(index: Any) -> Parts:
@@ -113,7 +114,11 @@ def dump_multi_index(index: Any) -> Parts:
 def load_multi_index(levels: list[Any], codes: list[list[int]], names: list[Any]) -> Any:
     import pandas as pd
 
-    return pd.MultiIndex(levels=[solid(level) for level in levels], codes=codes, names=names)
+    return pd.MultiIndex(
+        levels=[solid(level) for level in checked(levels, list)],
+        codes=[checked(one, list) for one in checked(codes, list)],
+        names=checked(names, list),
+    )
 
 
 def solid(index: Any) -> Any:
@@ -142,7 +147,7 @@ def load_index(parts: Parts, name: Any, freq: str | None = None) -> Any:
     array = array_of(parts)
     index = pd.Index(array, dtype=array.dtype, name=name, copy=False)
     if freq is not None:
-        index.freq = freq
+        index.freq = checked(freq, str)
     return index
 
 
@@ -175,14 +180,19 @@ def array_parts(array: Any) -> Parts:
 
 def array_of(parts: Parts) -> Any:
     """The array again."""
-    kind, *rest = parts
+    kind, *rest = checked(parts, list)
     return ARRAYS[kind](*rest)
 
 
 def _zoned(stamps: Any, unit: str, zone: Any) -> Any:
     import pandas as pd
 
-    return pd.DatetimeIndex(checked_array(stamps).view(f"M8[{unit}]")).tz_localize("UTC").tz_convert(zone).array
+    return (
+        pd.DatetimeIndex(checked_array(stamps).view(f"M8[{checked(unit, str)}]"))
+        .tz_localize("UTC")
+        .tz_convert(_zone(zone))
+        .array
+    )
 
 
 def _categories(codes: Any, categories: Any, ordered: bool) -> Any:
@@ -194,20 +204,21 @@ def _categories(codes: Any, categories: Any, ordered: bool) -> Any:
 def _strings(texts: list[str | None], storage: str, with_na: bool) -> Any:
     import pandas as pd
 
+    checked(storage, str)
     dtype = pd.StringDtype(storage) if with_na else pd.StringDtype(storage, na_value=float("nan"))
-    return pd.array(texts, dtype=dtype)
+    return pd.array(checked(texts, list), dtype=dtype)
 
 
 def _periods(ordinals: Any, freq: str) -> Any:
     import pandas as pd
 
-    return pd.PeriodIndex.from_ordinals(checked_array(ordinals), freq=freq).array
+    return pd.PeriodIndex.from_ordinals(checked_array(ordinals), freq=checked(freq, str)).array
 
 
 def _intervals(left: Any, right: Any, closed: str) -> Any:
     import pandas as pd
 
-    return pd.arrays.IntervalArray.from_arrays(solid(left), solid(right), closed)
+    return pd.arrays.IntervalArray.from_arrays(solid(left), solid(right), checked(closed, str))
 
 
 def _nullable(values: Any, missing: Any) -> Any:
@@ -236,29 +247,37 @@ def dump_timestamp(stamp: Any) -> Parts:
     return ["timestamp", stamp.asm8.view("i8").item(), stamp.unit, checked_zone(stamp.tz)]
 
 
+def _zone(zone: Any) -> tzinfo | None:
+    if zone is not None and not isinstance(zone, tzinfo):
+        raise ValueError("a time zone is missing")
+    return zone
+
+
 def load_timestamp(value: int, unit: str, zone: Any) -> Any:
     import pandas as pd
 
-    stamp = pd.Timestamp(value, unit=unit).as_unit(unit)
-    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
+    stamp = pd.Timestamp(checked(value, int), unit=checked(unit, str)).as_unit(unit)
+    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(_zone(zone))
 
 
 def load_timedelta(value: int, unit: str) -> Any:
     import pandas as pd
 
-    return pd.Timedelta(value, unit=unit).as_unit(unit)
+    return pd.Timedelta(checked(value, int), unit=checked(unit, str)).as_unit(unit)
 
 
 def load_period(ordinal: int, freq: str) -> Any:
     import pandas as pd
 
-    return pd.PeriodIndex.from_ordinals([ordinal], freq=freq)[0]
+    return pd.PeriodIndex.from_ordinals([checked(ordinal, int)], freq=checked(freq, str))[0]
 
 
 def load_interval(left: Any, right: Any, closed: str) -> Any:
     import pandas as pd
 
-    return pd.Interval(left, right, closed)
+    if hasattr(left, "__len__") or hasattr(right, "__len__"):
+        raise ValueError("a bound of an interval is one value")
+    return pd.Interval(left, right, checked(closed, str))
 
 
 def _constant(name: str) -> Callable[[], Any]:

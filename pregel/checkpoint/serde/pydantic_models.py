@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from pregel.checkpoint.serde.attributes import Attributes
-from pregel.checkpoint.serde.codecs import FIXED_ZONE, SECRET, URL, Codec, Refused
+from pregel.checkpoint.serde.codecs import FIXED_ZONE, SECRET, URL, Codec, Refused, checked
 
 Parts = list[Any]
 SECRETS = ("SecretStr", "SecretBytes", "Secret")
@@ -49,6 +49,8 @@ def reader(cls: Any) -> Callable[[Parts], Any]:
 
     def load(parts: Parts) -> Any:
         _, held, set_names, extra, private = parts
+        checked(held, dict)
+        checked(set_names, list)
         if not (fields <= held.keys() <= known):
             return _validated(cls, {**{name: held[name] for name in set_names if name in held}, **(extra or {})})
         if private_names and not (private and private_names <= private.keys()):
@@ -110,12 +112,12 @@ def _load_url(parts: Parts) -> Any:
     cls = _url_class(name)
     if cls is None:
         raise ValueError(f"pydantic has no URL class {name!r}")
-    return cls(text)
+    return cls(checked(text, str))
 
 
 def _load_secret(parts: Parts) -> Any:
     name, value = parts
-    if name not in SECRETS:
+    if checked(name, str) not in SECRETS:
         raise ValueError(f"pydantic has no secret class {name!r}")
     return _named("pydantic", name)(value)
 
@@ -125,7 +127,7 @@ def _dump_fixed_zone(zone: Any) -> Parts:
 
 
 def _load_fixed_zone(parts: Parts) -> Any:
-    return _named("pydantic_core", "TzInfo")(parts[0])
+    return _named("pydantic_core", "TzInfo")(checked(parts[0], int))
 
 
 BY_CODE: dict[int, Codec] = {

@@ -16,7 +16,7 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped]
 
 from pregel.checkpoint.serde.adapters import library_codec_of
-from pregel.checkpoint.serde.codecs import BY_CODE, MESSAGE
+from pregel.checkpoint.serde.codecs import BY_CODE, MESSAGE, checked
 from pregel.checkpoint.serde.event_hooks import emit_serde_event
 from pregel.checkpoint.serde.objects import KINDS, USER_CODES, reader_of
 from pregel.checkpoint.serde.packing import DEEPEST
@@ -25,6 +25,7 @@ from pregel.errors import SerializationError
 
 ON_THE_STACK = 8
 SMALL = 4096  # bytes; most values
+NO_PARTS = "what a value is made of is missing"
 LEFT_OVER = "bytes are left over"
 
 Load = Callable[[list[Any]], Any]
@@ -44,6 +45,7 @@ class Readers(dict[str, Load]):
         watch(self)
 
     def __missing__(self, name: str) -> Load:
+        checked(name, str)
         load = self[name] = reader_of(self._class(name), self._code)
         return load
 
@@ -127,11 +129,18 @@ class Unpacking:
             inner = self._deeper()
         if code in USER_CODES:
             parts = inner.unpack(data)
+            if type(parts) is not list:
+                raise ValueError(NO_PARTS)
             return self._readers[code][parts[0]](parts)
         codec = BY_CODE.get(code) or library_codec_of(code)
         if codec is None:
             raise SerializationError(f"Stored bytes use ext code {code}, which this version does not know.")
-        return codec.load(data if codec.raw else inner.unpack(data))
+        if codec.raw:
+            return codec.load(data)
+        parts = inner.unpack(data)
+        if type(parts) is not list and type(parts) is not dict:
+            raise ValueError(NO_PARTS)
+        return codec.load(parts)
 
     def _deeper(self) -> Unpacking:
         if self._depth == DEEPEST:

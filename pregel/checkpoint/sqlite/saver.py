@@ -24,7 +24,7 @@ from pregel.checkpoint.records import Append, Receipt
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.sql import numbered, statements
 from pregel.checkpoint.sqlite.database import Database, Synchronous
-from pregel.errors import InternalError, PregelError, StoreError
+from pregel.errors import InternalError, InvalidInputError, PregelError, StoreError
 from pregel.flow import Flow
 
 T = TypeVar("T")
@@ -183,6 +183,12 @@ def explained(thread: str | None = None) -> Iterator[None]:
     except sqlite3.Error as error:
         fix = "Raise `busy_timeout`, or find who holds the write lock." if "locked" in str(error) else None
         raise StoreError(f"SQLite: {error}", fix=fix, thread=thread) from error
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            f"SQLite keeps no text with half a surrogate pair; nothing was written ({error}).",
+            fix="Keep such characters out of thread ids, names and namespaces; values may hold them.",
+            thread=thread,
+        ) from error
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------

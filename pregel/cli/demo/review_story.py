@@ -10,10 +10,10 @@ from pathlib import Path
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli.demo.review import SourceFile, build_review
 from pregel.cli.demo.stage import DemoFailed, Stage, open_stage
-from pregel.cli.runs import DONE, FAILED, thread_config
+from pregel.cli.runs import thread_config
 from pregel.cli.screen import Screen
 from pregel.cli.target import Graph, compiled
-from pregel.cli.usage import CallError
+from pregel.cli.usage import DONE, FAILED, CallError
 
 GRAPH = "pregel.cli.demo.review:review"
 THREAD = "review-1"

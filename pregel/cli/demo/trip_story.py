@@ -11,10 +11,11 @@ from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli.demo.stage import DemoFailed, Stage, open_stage
 from pregel.cli.demo.trip import TOOLS, Request, build_trip
 from pregel.cli.history import Entry, history_table
-from pregel.cli.runs import DONE, FAILED, PAUSED, thread_config
+from pregel.cli.runs import thread_config
 from pregel.cli.screen import Screen
 from pregel.cli.target import Graph, compiled
 from pregel.cli.threads import find_thread, standing
+from pregel.cli.usage import DONE, FAILED, PAUSED
 from pregel.types import StateSnapshot
 
 GRAPH = "pregel.cli.demo.trip:trip"

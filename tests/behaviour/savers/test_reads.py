@@ -10,6 +10,7 @@ import pytest
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.records import Load, Page
 from pregel.checkpoint.sqlite import SqliteSaver
+from pregel.errors import InvalidInputError
 from tests.behaviour.journals import Run, everything, fresh_id, newest
 from tests.behaviour.savers.foreign import config
 
@@ -184,3 +185,12 @@ def test_a_run_whose_thread_was_deleted_cannot_write_it_back(saver: JournalSaver
 
     assert (False, 0) == (receipt.landed, receipt.thread.tno)
     assert [] == saver.threads()
+
+
+def test_a_thread_id_that_cannot_be_written_down_is_a_named_error(tmp_path: Path) -> None:
+    with SqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
+        with pytest.raises(InvalidInputError, match="half a surrogate pair"):
+            saver.get_tuple(config("t\ud800"))
+        for verb in (saver.delete_thread, saver.verify):
+            with pytest.raises(InvalidInputError, match="half a surrogate pair"):
+                verb("t\ud800")

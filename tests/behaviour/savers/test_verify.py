@@ -28,6 +28,7 @@ def damage(saver: JournalSaver, *requests: Sql | Many) -> None:
     """Do these statements to the rows of a thread."""
 
     def flow() -> Flow[None]:
+        yield Sql("lock_thread", ("t",))
         for request in requests:  # noqa: UP028  # a reply is sent to each
             yield request
 
