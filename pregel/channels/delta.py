@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, Self
 
 from pregel.channels.base import MISSING, BaseChannel, DeltaSnapshot, Missing, Value, copy_container
-from pregel.channels.growth import Growth
+from pregel.channels.batches import Batches, Unfolded
+from pregel.channels.growth import Growth, growth_of
 from pregel.channels.overwrite import overwrite_in, overwrite_of
 from pregel.channels.reducer import Start, same_reducer, start_of
 from pregel.errors import DefinitionError
@@ -44,7 +45,15 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
         self.default_factory = default_factory
         self.start = self._start(default_factory)
         self.value: Value = copy_container(self.start())
-        self.growth = Growth(every=snapshot_frequency) if type(self) is DeltaChannel else None
+        self.growth = self._growth() if type(self) is DeltaChannel else None
+
+    def _growth(self) -> Growth | Batches:
+        """Batches, since a reducer may change any item that it is given; ours do not."""
+        known = growth_of(self.reducer, None)
+        if known is None:
+            return Batches(self.fold, self.refold, self.snapshot_frequency)
+        known.every = self.snapshot_frequency
+        return known
 
     def _start(self, default_factory: Start[Value] | None) -> Start[Value]:
         start = default_factory or start_of(self.typ)
@@ -104,6 +113,13 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
         if self.growth is not None:
             self.growth.forget()
 
+    def refold(self, value: Any, batches: Sequence[Sequence[Any]]) -> Any:
+        """What recorded batches make of a stored value, one call of the reducer for each."""
+        value = value.value if isinstance(value, DeltaSnapshot) else value
+        for batch in batches:
+            value = self._folded(value, batch)
+        return value
+
     def _folded(self, value: Value, writes: Sequence[Any]) -> Value:
         """What the reducer makes of it; all that it gets is its own, so it may work in place."""
         return self.reducer(copy_container(value), [copy_container(write) for write in writes])
@@ -127,16 +143,25 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
             return DeltaSnapshot(self.value)  # bare, it would be read as something else
         return self.value
 
-    def from_checkpoint(self, checkpoint: Value | DeltaSnapshot[Value] | Missing | None) -> Self:
-        """A new channel with that state: a snapshot or a plain value; MISSING and None give a fresh one."""
+    def from_checkpoint(self, checkpoint: Value | DeltaSnapshot[Value] | Unfolded | Missing | None) -> Self:
+        """A new channel with that state: a snapshot, a plain value, or batches to fold. MISSING and None: a fresh one.
+
+        ReducerChanged when another reducer made it.
+        """
         new = self.copy()
         if checkpoint is MISSING or checkpoint is None:
-            new.value = copy_container(self.start())
+            return new._fresh()
+        if isinstance(checkpoint, Unfolded):
+            new.value = checkpoint.folded(self.refold, self.fold, self.key)
         else:
             new.value = copy_container(checkpoint.value if isinstance(checkpoint, DeltaSnapshot) else checkpoint)
-            if self.growth is not None:
-                new.growth = self.growth.since(new.value)
+        if self.growth is not None:
+            new.growth = self.growth.since(checkpoint if isinstance(self.growth, Batches) else new.value)
         return new
+
+    def _fresh(self) -> Self:
+        self.value = copy_container(self.start())
+        return self
 
     def copy(self) -> Self:
         new = self._blank()

@@ -20,6 +20,7 @@ from pregel.checkpoint.base import (
     CheckpointTuple,
     get_checkpoint_id,
 )
+from pregel.checkpoint.decode import Prototypes
 from pregel.checkpoint.journal_saver import JournalSaver, Listing, address, put_record, writes_record
 from pregel.checkpoint.keys import thread_digest
 from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
@@ -162,8 +163,8 @@ class AsyncJournalSaver(JournalSaver):
         left = [one for one in threads if await self.awrite(housekeeping.prune_flow(one, strategy, now)) is False]
         housekeeping.check_left(left, "pruned")
 
-    async def averify(self, thread_id: str) -> Sequence[Finding]:
-        return await self.aread(verify_flow(self._decoder(), thread_id))
+    async def averify(self, thread_id: str, *, channels: Prototypes | None = None) -> Sequence[Finding]:
+        return await self.aread(verify_flow(self._decoder(), thread_id, channels or {}))
 
     async def asweep(self, idle_for: float, *, strategy: str = "delete") -> Sequence[str]:
         now = time.time()

@@ -9,10 +9,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from pregel.checkpoint.logs import ROW, TAIL, Tip
+from pregel.channels.batches import Unfolded
+from pregel.checkpoint.batches import BATCHES, FoldTip, Loads, unpacked
+from pregel.checkpoint.logs import FOLD, ROW, TAIL, Tip
 from pregel.errors import JournalDamaged
 
 Address = tuple[int, int]
@@ -32,7 +34,7 @@ class Delta(NamedTuple):
     prev: int | None
     base: int | None
     fold: int | None
-    n: int
+    n: int | None
 
 
 class CacheUnreadableError(Exception):
@@ -103,7 +105,7 @@ class Chains:
             raise JournalDamaged(f"The row of channel {channel} at {at} is gone, and a write names it.")
         return delta.type, delta.blob
 
-    def value(self, channel: int, at: int, loads: Callable[[tuple[str, bytes]], Any]) -> tuple[Any, Tip | None]:
+    def value(self, channel: int, at: int, loads: Loads) -> tuple[Any, Tip | None]:
         """The value at this address, and for a list where its log stands."""
         chain: list[Delta] = []
         cursor = at
@@ -114,29 +116,45 @@ class Chains:
             chain.append(delta)
             cursor = delta.prev
         kind, form, blob = whole
+        form, _, fold = form.partition(FOLD)
         try:
             value = loads((form, blob))
         except Exception:
             if kind == "cache":
                 raise CacheUnreadableError((channel, cursor)) from None
             raise
-        if type(value) is not list:
-            if kind == "cache":
-                raise CacheUnreadableError((channel, cursor))
+        chain.reverse()
+        tip: Tip | None = None
+        if fold:
+            tip = FoldTip(value, (form, blob), [(delta.type, delta.blob) for delta in chain], fold)
             if chain:
-                raise JournalDamaged(f"Deltas of channel {channel} stand on a value at {cursor} that is no list.")
-            return value, None
-        size, weight = len(blob), 0
-        for delta in reversed(chain):
-            size = _fold(value, size, delta, channel, loads)
-            weight += len(delta.blob) + ROW
-        return value, Tip(value, size, len(blob), weight, len(chain)).placed(at, cursor)
+                unfolded = _unfolded(value, chain, fold, channel, loads)
+                value, tip.last = unfolded, unfolded
+        elif type(value) is list:
+            size = len(blob)
+            for delta in chain:
+                size = _fold(value, size, delta, channel, loads)
+            tip = Tip(value, size, len(blob), sum(len(delta.blob) + ROW for delta in chain), len(chain))
+        elif kind == "cache":
+            raise CacheUnreadableError((channel, cursor))
+        elif chain:
+            raise JournalDamaged(f"Deltas of channel {channel} stand on a value at {cursor} that is no list.")
+        return value, None if tip is None else tip.placed(at, cursor)
 
 
-def _fold(value: list[Any], size: int, delta: Delta, channel: int, loads: Callable[[tuple[str, bytes]], Any]) -> int:
+def _unfolded(root: Any, chain: Sequence[Delta], fold: str, channel: int, loads: Loads) -> Unfolded:
+    """What the reducer has to fold."""
+    if any(delta.fold != BATCHES for delta in chain):
+        raise JournalDamaged(f"A delta of channel {channel} is not one for {fold!r}.")
+    batches = [batch for delta in chain for batch in unpacked((delta.type, delta.blob), loads)]
+    return Unfolded(root, batches, fold, chain[-1].n)
+
+
+def _fold(value: list[Any], size: int, delta: Delta, channel: int, loads: Loads) -> int:
     """Bring a delta into the list; the new size in bytes, about."""
-    tail = loads((delta.type, delta.blob)) if delta.fold == TAIL else None
-    if type(tail) is not list or not 0 <= (kept := delta.n - len(tail)) <= len(value):
+    tail: Any = loads((delta.type, delta.blob)) if delta.fold == TAIL else None
+    kept = (delta.n or 0) - len(tail) if type(tail) is list else -1
+    if not 0 <= kept <= len(value):
         raise JournalDamaged(f"A delta of channel {channel} does not fit what it stands on ({delta.prev}).")
     size = size * kept // max(len(value), 1) + len(delta.blob)
     value[kept:] = tail

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
 
+from pregel.channels import MISSING, BaseChannel, DeltaChannel
+from pregel.channels.batches import Unfolded
 from pregel.checkpoint.chains import Address, Chains, Wanted
 from pregel.checkpoint.keys import Names, id_text
 from pregel.checkpoint.ledger import metadata_of
@@ -18,6 +20,8 @@ from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.errors import JournalDamaged
 
 Base = tuple[bytes, bytes]  # id and manifest of the whole one
+Prototypes = Mapping[str, BaseChannel[Any, Any, Any]]
+"""The channels of a graph by name."""
 
 
 class UnknownNameError(LookupError):
@@ -101,10 +105,18 @@ class Decoder:
             saved.foreign = self._loads((kind, blob))
         return saved
 
-    def differing(self, saved: Saved, other: Saved) -> list[str]:
-        """The channels with a log of which two readings of one checkpoint do not agree."""
-        texts = [self.names.texts[key] for key in saved.manifest.logs]
-        return [text for text in texts if self._dumps(saved.values[text]) != self._dumps(other.values[text])]
+    def differing(self, saved: Saved, other: Saved, channels: Prototypes) -> list[str]:
+        """The channels with a log of which two readings of one checkpoint do not agree.
+
+        Where a reducer is needed it is the one of these channels; without it nothing can be said.
+        """
+        found: list[str] = []
+        for key in saved.manifest.logs:
+            text = self.names.texts[key]
+            values = [_folded(one.values[text], text, channels) for one in (saved, other)]
+            if MISSING not in values and self._dumps(values[0]) != self._dumps(values[1]):
+                found.append(text)
+        return found
 
     def _fill(self, saved: Saved, read: Read, chains: Chains) -> None:
         texts, loads = self.names.texts, self._loads
@@ -160,3 +172,13 @@ def iso(seconds: float) -> str:
 def filters(metadata: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
     """Whether every wanted key is equal; None also matches a key that is not there."""
     return not wanted or all(metadata.get(key) == value for key, value in wanted.items())
+
+
+def _folded(value: Any, name: str, channels: Prototypes) -> Any:
+    """The value; MISSING when only a reducer that is not there can make it."""
+    if type(value) is not Unfolded:
+        return value
+    channel = channels.get(name)
+    if not isinstance(channel, DeltaChannel) or channel.fold != value.fold:  # another graph's channel of that name
+        return MISSING
+    return channel.from_checkpoint(value).get()

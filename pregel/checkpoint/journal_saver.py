@@ -25,7 +25,7 @@ from pregel.checkpoint.base import (
     get_checkpoint_id,
     get_serializable_checkpoint_metadata,
 )
-from pregel.checkpoint.decode import Decoder
+from pregel.checkpoint.decode import Decoder, Prototypes
 from pregel.checkpoint.keys import Names, checked_place, counter_of, thread_digest, version_text
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
@@ -160,9 +160,12 @@ class JournalSaver(BaseCheckpointSaver[str]):
         stale = housekeeping.checked_prune(self.write(housekeeping.stale_flow(before, now)), strategy)
         return [one for one in stale if self.write(housekeeping.prune_flow(one, strategy, now, unless_after=before))]
 
-    def verify(self, thread_id: str) -> Sequence[Finding]:
-        """What is wrong with a thread: each record of it is read. Empty when it is whole."""
-        return self.read(verify_flow(self._decoder(), thread_id))
+    def verify(self, thread_id: str, *, channels: Prototypes | None = None) -> Sequence[Finding]:
+        """What is wrong with a thread: each record of it is read. Empty when it is whole.
+
+        `channels` are those of a graph (``app.channels``): with them the values of its DeltaChannels are folded too.
+        """
+        return self.read(verify_flow(self._decoder(), thread_id, channels or {}))
 
     def get_next_version(self, current: str | None, channel: None = None) -> str:
         return version_text(1 if current is None else counter_of(current) + 1)
@@ -236,9 +239,9 @@ class JournalSaver(BaseCheckpointSaver[str]):
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         await self._hop(self.prune, thread_ids, strategy=strategy)
 
-    async def averify(self, thread_id: str) -> Sequence[Finding]:
+    async def averify(self, thread_id: str, *, channels: Prototypes | None = None) -> Sequence[Finding]:
         """Async twin of `verify`."""
-        return await self._hop(self.verify, thread_id)
+        return await self._hop(self.verify, thread_id, channels=channels)
 
     async def asweep(self, idle_for: float, *, strategy: str = "delete") -> Sequence[str]:
         """Async twin of `sweep`."""

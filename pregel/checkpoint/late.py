@@ -14,10 +14,11 @@ from dataclasses import fields
 from typing import Any
 
 from pregel.channels import MISSING
+from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
 from pregel.checkpoint.keys import Names
-from pregel.checkpoint.ledger import Ledger, metadata_blob
-from pregel.checkpoint.logs import Stored, Tip, stored
+from pregel.checkpoint.ledger import LOGGED, Ledger, metadata_blob
+from pregel.checkpoint.logs import Stored, Tip
 from pregel.checkpoint.records import ERROR, Append, Opened, Save, TaskWrites
 from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -156,8 +157,8 @@ class LateLedger(Ledger):
         try:
             for channel, (counter, value) in save.changed.items():
                 kept = value
-                if type(value) is Log:
-                    kept = stored(value, self._tips.get((save.ns, channel)), self._encode)
+                if type(value) in LOGGED:
+                    kept = self._stored(value, self._tips.get((save.ns, channel)))
                     tips[channel] = kept.tip
                 elif type(value) not in atoms and value is not MISSING:
                     kept = Encoded(self._encode(value))
@@ -178,5 +179,5 @@ class Translator(Ledger):
     def _encode(self, value: Any) -> tuple[str, bytes]:
         return value if value.__class__ is Encoded else super()._encode(value)
 
-    def _stored(self, value: Log | Stored, tip: Tip | None) -> Stored:
+    def _stored(self, value: Log | Batched | Stored, tip: Tip | None) -> Stored:
         return value if isinstance(value, Stored) else super()._stored(value, tip)

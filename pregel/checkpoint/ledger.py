@@ -21,9 +21,11 @@ import msgpack  # type: ignore[import-untyped]
 import orjson
 
 from pregel.channels import MISSING
+from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
+from pregel.checkpoint.batches import stored_batches
 from pregel.checkpoint.keys import Names, id_bytes, task_bytes
-from pregel.checkpoint.logs import NAMED, TAIL, Stored, Tip, stored
+from pregel.checkpoint.logs import FOLD, NAMED, Stored, Tip, stored
 from pregel.checkpoint.manifest import INLINE, Manifest
 from pregel.checkpoint.records import (
     CONTROL,
@@ -40,6 +42,9 @@ from pregel.checkpoint.records import (
 from pregel.checkpoint.serde.base import CannotStore, SerializerProtocol
 from pregel.errors import SerializationError, told
 
+LOGGED = frozenset((Log, Batched, Stored))
+"""What comes with a way to store it by what is new in it."""
+
 _write_row = partial(tuple.__new__, WriteRow)  # a third of the cost of calling the class
 _checkpoint_row = partial(tuple.__new__, CheckpointRow)
 
@@ -47,11 +52,11 @@ _checkpoint_row = partial(tuple.__new__, CheckpointRow)
 class Ledger:
     """Turns task writes and saves of one run into rows."""
 
-    __slots__ = ("_append", "_dumps", "_encoded", "_manifests", "_namespaces", "_next_ns", "_pack", "names")
+    __slots__ = ("_append", "_dumps", "_encoded", "_loads", "_manifests", "_namespaces", "_next_ns", "_pack", "names")
 
     def __init__(self, serde: SerializerProtocol, names: Names) -> None:
         self.names = names
-        self._dumps = serde.dumps_typed
+        self._dumps, self._loads = serde.dumps_typed, serde.loads_typed
         self._pack = msgpack.Packer(unicode_errors="surrogatepass").pack  # for manifests; a run encodes one at a time
         self._manifests: dict[str, Manifest] = {}
         self._namespaces: dict[str, int] = {}
@@ -167,7 +172,8 @@ class Ledger:
                 if value is MISSING:
                     pieces[key] = pack((key, counter, at, None))
                     continue
-                if type(value) is Log or type(value) is Stored:
+                fold = ""
+                if type(value) in LOGGED:
                     before = logs.get(key)
                     news = self._stored(value, before)
                     if news.tip is not None:
@@ -178,12 +184,13 @@ class Ledger:
                         pieces[key] = pack((key, counter, at, None, None, tips[key].base))
                         rows += _delta_rows(ns, key, at, news, before)
                         continue
-                    kind, blob = news.whole  # type: ignore[misc]  # without a tail it is whole
+                    kind, blob = news.whole  # type: ignore[misc]  # without a delta it is whole
+                    fold = news.fold
                 else:
                     kind, blob = self._encode(value)
                 if len(blob) > INLINE:
                     pieces[key] = pack((key, counter, at))
-                    rows.append(ValueRow(ns, key, at, "value", kind, blob))
+                    rows.append(ValueRow(ns, key, at, "value", kind + FOLD + fold if fold else kind, blob))
                 elif kind == "msgpack":
                     pieces[key] = pack((key, counter, at, blob))
                 else:
@@ -215,10 +222,12 @@ class Ledger:
         self._encoded[id(value)] = value, typed  # the value is kept, so that its id stays its own
         return typed
 
-    def _stored(self, value: Log | Stored, tip: Tip | None) -> Stored:
-        """How a list is stored on top of where its log stands."""
-        assert type(value) is Log
-        return stored(value, tip, self._encode)
+    def _stored(self, value: Log | Batched | Stored, tip: Tip | None) -> Stored:
+        """How a value is stored on top of where its log stands."""
+        if isinstance(value, Log):
+            return stored(value, tip, self._encode)
+        assert isinstance(value, Batched)
+        return stored_batches(value, tip, self._encode, self._loads)
 
     @staticmethod
     def _placed(error: SerializationError, channel: str, node: str | None = None) -> SerializationError:
@@ -233,10 +242,10 @@ def _delta_rows(ns: int, channel: int, at: int, news: Stored, before: Tip) -> li
     """A delta and, when it is due, a cache beside it."""
     assert news.tail is not None
     kind, blob = news.tail
-    rows = [ValueRow(ns, channel, at, "delta", kind, blob, before.at, before.base, TAIL, news.n)]
+    rows = [ValueRow(ns, channel, at, "delta", kind, blob, before.at, before.base, news.layout, news.n)]
     if news.whole is not None:
         kind, blob = news.whole
-        rows.append(ValueRow(ns, channel, at, "cache", kind, blob, n=news.n))
+        rows.append(ValueRow(ns, channel, at, "cache", kind + FOLD + news.fold if news.fold else kind, blob, n=news.n))
     return rows
 
 

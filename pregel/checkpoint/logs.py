@@ -21,6 +21,8 @@ SPAN = 1  # weight of deltas between two caches, in sizes of the list
 SMALL = 4096  # bytes; a smaller list gets a cache as if it were that long
 TAIL = 1  # how a delta is laid out, as its row says
 
+FOLD = " fold="  # in the type of a whole value: the reducer of the deltas that may stand on it follows
+
 NAMED = "@delta"
 """The type of a write that a delta holds as well, stored with the checkpoint that applied it; its blob says which."""
 
@@ -32,8 +34,8 @@ class Tip:
 
     __slots__ = ("at", "base", "last", "rows", "size", "weight", "whole")
 
-    def __init__(self, last: list[Any], size: int, whole: int, weight: int = 0, rows: int = 0) -> None:
-        self.last = last  # the list as it was stored
+    def __init__(self, last: Any, size: int, whole: int, weight: int = 0, rows: int = 0) -> None:
+        self.last = last  # the value as it was stored
         self.size = size  # of it, in bytes, about
         self.whole = whole  # bytes of the nearest whole list
         self.weight = weight  # of the deltas since then
@@ -53,12 +55,22 @@ class Tip:
 
 
 class Stored:
-    """What to store: the end of a list, or the whole, or both; `tip` is where the log stands then."""
+    """What to store: a delta, or the whole, or both; `tip` is where the log stands then."""
 
-    __slots__ = ("n", "tail", "tip", "whole")
+    __slots__ = ("fold", "layout", "n", "tail", "tip", "whole")
 
-    def __init__(self, n: int, tail: Typed | None, whole: Typed | None, tip: Tip | None) -> None:
+    def __init__(
+        self,
+        n: int | None,
+        tail: Typed | None,
+        whole: Typed | None,
+        tip: Tip | None,
+        layout: int = TAIL,
+        fold: str = "",
+    ) -> None:
         self.n, self.tail, self.whole, self.tip = n, tail, whole, tip
+        self.layout = layout  # of the delta
+        self.fold = fold  # the reducer that the whole is for, if it matters
 
 
 def stored(log: Log, tip: Tip | None, encode: Callable[[Any], Typed]) -> Stored:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
+from pregel.channels.batches import Unfolded
 from pregel.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple, PendingWrite
 from pregel.checkpoint.keys import version_text
 from pregel.checkpoint.records import RESUME, Saved, Write
@@ -34,16 +35,23 @@ def tuple_of(thread: str, saved: Saved) -> CheckpointTuple:
 def checkpoint_of(saved: Saved) -> Checkpoint:
     """The checkpoint alone. What a foreign engine put comes back word for word."""
     if saved.foreign is not None:
-        return cast(Checkpoint, {**saved.foreign, "channel_values": saved.values})
+        return cast(Checkpoint, {**saved.foreign, "channel_values": plain_values(saved)})
     return Checkpoint(
         v=VERSION,
         id=saved.id,
         ts=saved.created_at,
-        channel_values=saved.values,
+        channel_values=plain_values(saved),
         channel_versions=versions_of(saved),
         versions_seen={node: _seen(saved, seen) for node, seen in saved.seen.items()},
         updated_channels=None if saved.updated is None else sorted(saved.updated),
     )
+
+
+def plain_values(saved: Saved) -> dict[str, Any]:
+    """The values that need no reducer to be read; `get_delta_channel_history` has the others."""
+    if any(type(value) is Unfolded for value in saved.values.values()):
+        return {name: value for name, value in saved.values.items() if type(value) is not Unfolded}
+    return saved.values
 
 
 def versions_of(saved: Saved) -> ChannelVersions:

@@ -151,3 +151,6 @@ def messages_delta_reducer(state: Messages, writes: Sequence[Messages]) -> list[
     for write in writes:
         merged = merge_messages(merged, whole_messages(write), strict=False)
     return merged
+
+
+messages_delta_reducer.keeps_items = True  # type: ignore[attr-defined]

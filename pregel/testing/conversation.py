@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
 from pregel.channels import MISSING
+from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.memory import InMemorySaver
@@ -272,7 +273,7 @@ class Conversation:
         assert saved is not None
         state = frame.state
         live = {
-            name: value.value if isinstance(value, Log) else value
+            name: value.value if isinstance(value, Log | Batched) else value
             for name, (_, value) in values_of(state, saved.counters).items()
             if value is not MISSING
         }

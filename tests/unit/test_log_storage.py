@@ -53,7 +53,8 @@ def read(rows: list[tuple[Any, ...]], at: int, *, caches: bool = True) -> Any:
 
 
 def grown(n: int, size: int = 300, every: int | None = None) -> tuple[Writer, list[str]]:
-    writer, value = Writer(every), []
+    writer = Writer(every)
+    value: list[str] = []
     for number in range(n):
         value = [*value, f"{number:0{size}}"]
         writer.save(value, len(value) - 1)
