@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, Self
 from pregel.channels.base import MISSING, BaseChannel, DeltaSnapshot, Missing, Value, copy_container
 from pregel.channels.batches import Batches, Unfolded
 from pregel.channels.growth import Growth, growth_of
+from pregel.channels.law import TRIES, check_law
 from pregel.channels.overwrite import overwrite_in, overwrite_of
 from pregel.channels.reducer import Start, same_reducer, start_of
 from pregel.errors import DefinitionError
@@ -24,7 +25,17 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
     reducer that was moved or renamed still counts as the same; it defaults to ``module:qualname``.
     """
 
-    __slots__ = ("default_factory", "growth", "name", "reducer", "snapshot_frequency", "start", "value")
+    __slots__ = (
+        "default_factory",
+        "growth",
+        "name",
+        "reducer",
+        "snapshot_frequency",
+        "start",
+        "strict",
+        "tries",
+        "value",
+    )
     expires: ClassVar[bool] = False
 
     def __init__(
@@ -46,6 +57,8 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
         self.start = self._start(default_factory)
         self.value: Value = copy_container(self.start())
         self.growth = self._growth() if type(self) is DeltaChannel else None
+        self.strict = False
+        self.tries = TRIES  # of the reducer's law; a graph sets them back
 
     def _growth(self) -> Growth | Batches:
         """Batches, since a reducer may change any item that it is given; ours do not."""
@@ -89,16 +102,28 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
         new.value = copy_container(new.start())
         return new
 
+    def on_trial(self, *, strict: bool) -> Self:
+        """The channel with its law tried at the first updates; `strict` makes an error of the warning."""
+        new = self.copy()
+        new.strict = strict
+        new.tries = 0 if isinstance(self.growth, Batches) else TRIES
+        return new
+
     def update(self, values: Sequence[Any]) -> bool:
         if not values:
             return False
         whole = overwrite_in(values, self.key)
-        self.value = self._folded(self.value, values) if whole is MISSING else self._base(whole)
-        if self.growth is not None:
-            if whole is MISSING:
-                self.growth.note(values)
-            else:
+        if whole is not MISSING:
+            self.value = self._base(whole)
+            if self.growth is not None:
                 self.growth.forget()
+            return True
+        if self.tries < TRIES:
+            self.tries += 1
+            check_law(self.reducer, lambda: copy_container(self.start()), values, channel=self.key, strict=self.strict)
+        self.value = self._folded(self.value, values)
+        if self.growth is not None:
+            self.growth.note(values)
         return True
 
     def replay_writes(self, writes: Sequence[PendingWrite]) -> None:
@@ -168,4 +193,5 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
         new.reducer, new.snapshot_frequency, new.name = self.reducer, self.snapshot_frequency, self.name
         new.default_factory, new.start, new.value = self.default_factory, self.start, self.value
         new.growth = None if self.growth is None else self.growth.since(None)
+        new.strict, new.tries = self.strict, self.tries
         return new

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import operator as op
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import compress, count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 APPENDING = (op.add, op.concat)  # on two plain lists they keep every item of the first one
 
@@ -25,12 +26,13 @@ class Log(NamedTuple):
     kept: int
     base: list[Any] | None
     every: int | None = None  # updates after which the whole list is stored; None leaves that to the journal
+    write: Any = None  # all that was written since then, if it was one list
 
 
 class Growth:
     """What a channel remembers of its list between two checkpoints."""
 
-    __slots__ = ("appends", "base", "every", "kept", "trusted", "wrote")
+    __slots__ = ("appends", "base", "every", "kept", "noted", "trusted", "writes", "wrote")
 
     def __init__(self, *, appends: bool = False, trusted: bool = False, every: int | None = None) -> None:
         self.appends = appends  # writes never touch an item that is there
@@ -49,10 +51,19 @@ class Growth:
         """Nothing is known: the value was replaced."""
         self.base: list[Any] | None = None
         self.kept = 0
+        self.noted = False  # something was done that may be more than putting new items at the end
         self.wrote: list[Any] = []
+        self.writes: list[Sequence[Any]] = []  # the first two
+
+    def add(self, writes: Sequence[Any]) -> None:
+        """Items that nobody knew came to the end, and that is all."""
+        if len(self.writes) < 2:
+            self.writes.append(writes)
 
     def note(self, writes: Sequence[Any]) -> None:
         """The reducer has folded these writes in."""
+        self.noted = True
+        self.add(writes)
         if not self.appends:
             if self.kept:
                 self.wrote += writes
@@ -65,10 +76,12 @@ class Growth:
             self.forget()
             return value
         base, kept = self.base, self.kept
-        if kept and not self.appends:
+        if kept and self.noted and not self.appends:
             kept = self._same(base, value)  # type: ignore[arg-type]  # with something kept there is a base
-        self.base, self.kept, self.wrote = value, len(value), []
-        return Log(value, kept, base, self.every)
+        write = self.writes[0][0] if len(self.writes) == 1 == len(self.writes[0]) else None
+        self.forget()
+        self.base, self.kept = value, len(value)
+        return Log(value, kept, base, self.every, write)
 
     def _same(self, base: list[Any], value: list[Any]) -> int:
         kept = same_items(base, value, min(self.kept, len(value)))
@@ -78,6 +91,21 @@ class Growth:
         if ids.isdisjoint(map(id, base[:kept])):
             return kept
         return next(place for place, item in enumerate(base) if id(item) in ids)
+
+
+class Index(Protocol):
+    """What is remembered of a list, so that putting new items at its end costs what they are."""
+
+    def extended(self, items: Any, write: Any, /) -> list[Any] | None:
+        """A new list with what was written at its end; None when the reducer has to say what becomes of it."""
+
+
+def index_of(reducer: Callable[..., Any]) -> Index | None:
+    """A new index for a reducer that has one."""
+    if isinstance(reducer, partial) and (reducer.args or reducer.keywords):
+        return None
+    kind = getattr(getattr(reducer, "func", reducer), "index", None)
+    return None if kind is None else kind()
 
 
 def same_items(left: list[Any], right: list[Any], upto: int) -> int:

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import operator as op
 from collections.abc import Callable
 from typing import Any
 
@@ -79,7 +80,7 @@ def stored(log: Log, tip: Tip | None, encode: Callable[[Any], Typed]) -> Stored:
     kept = 0 if tip is None else tip.shares(log)
     if tip is None or not kept:
         return _whole(value, encode)
-    tail = encode(value[kept:])
+    tail = encode(_written(log, value[kept:]))
     size = tip.size * kept // len(tip.last) + len(tail[1])
     weight = len(tail[1]) + ROW
     if log.every is None and weight >= size:
@@ -88,6 +89,14 @@ def stored(log: Log, tip: Tip | None, encode: Callable[[Any], Typed]) -> Stored:
         whole = encode(value)
         return Stored(len(value), tail, whole, Tip(value, len(whole[1]), len(whole[1])))
     return Stored(len(value), tail, None, Tip(value, size, tip.whole, tip.weight + weight, tip.rows + 1))
+
+
+def _written(log: Log, tail: list[Any]) -> list[Any]:
+    """The end of the list: the very list that was written if it is that, since it may be encoded already."""
+    write = log.write
+    if type(write) is list and len(write) == len(tail) and not any(map(op.is_not, write, tail)):
+        return write
+    return tail
 
 
 def _whole(value: list[Any], encode: Callable[[Any], Typed]) -> Stored:

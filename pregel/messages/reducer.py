@@ -20,6 +20,7 @@ from uuid import uuid4
 from pregel.errors import InvalidInputError
 from pregel.messages.base import BaseMessage
 from pregel.messages.convert import PLAIN, MessageLikeRepresentation, as_whole_message, with_id
+from pregel.messages.index import MessageIndex
 from pregel.messages.openai import with_openai_content
 
 REMOVE_ALL_MESSAGES: Final = "__remove_all__"
@@ -52,9 +53,6 @@ def add_messages(
         raise InvalidInputError(f"add_messages got only {given!r}.", fix="Give both lists, or neither.")
     merged = _merged(*_with_ids(left), *_with_ids(right), strict=True)
     return [with_openai_content(message) for message in merged] if format else merged
-
-
-add_messages.keeps_items = True  # type: ignore[attr-defined]  # rule 4, for `pregel.channels.growth`
 
 
 def with_ids(messages: Messages) -> list[BaseMessage]:
@@ -153,4 +151,6 @@ def messages_delta_reducer(state: Messages, writes: Sequence[Messages]) -> list[
     return merged
 
 
-messages_delta_reducer.keeps_items = True  # type: ignore[attr-defined]
+# rule 4, and an index of ids; for `pregel.channels.growth`
+add_messages.keeps_items = messages_delta_reducer.keeps_items = True  # type: ignore[attr-defined]
+add_messages.index = partial(MessageIndex, with_ids)  # type: ignore[attr-defined]
