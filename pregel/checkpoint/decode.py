@@ -12,11 +12,11 @@ from pregel.channels import MISSING, BaseChannel, DeltaChannel
 from pregel.channels.batches import Unfolded
 from pregel.checkpoint.chains import Address, Chains, Wanted
 from pregel.checkpoint.keys import Names, id_text
-from pregel.checkpoint.ledger import metadata_of
 from pregel.checkpoint.logs import NAMED
 from pregel.checkpoint.manifest import Read
 from pregel.checkpoint.records import CheckpointRow, Saved, Write, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol
+from pregel.checkpoint.serde.metadata import metadata_of
 from pregel.errors import JournalDamaged
 
 Base = tuple[bytes, bytes]  # id and manifest of the whole one

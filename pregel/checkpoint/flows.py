@@ -20,7 +20,6 @@ from typing import Any
 from pregel.checkpoint.chains import CacheUnreadableError, Chains
 from pregel.checkpoint.decode import Decoder, UnknownNameError, filters
 from pregel.checkpoint.keys import Names, id_bytes, id_text, thread_digest
-from pregel.checkpoint.ledger import metadata_of
 from pregel.checkpoint.logs import NAMED
 from pregel.checkpoint.records import (
     Append,
@@ -34,6 +33,7 @@ from pregel.checkpoint.records import (
     ThreadRow,
     WriteRow,
 )
+from pregel.checkpoint.serde.metadata import metadata_of
 from pregel.flow import Flow
 
 Row = tuple[Any, ...]

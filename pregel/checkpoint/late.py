@@ -17,11 +17,12 @@ from pregel.channels import MISSING
 from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
 from pregel.checkpoint.keys import Names
-from pregel.checkpoint.ledger import LOGGED, Ledger, metadata_blob
+from pregel.checkpoint.ledger import LOGGED, Ledger
 from pregel.checkpoint.logs import Stored, Tip
 from pregel.checkpoint.records import ERROR, Append, Opened, Save, TaskWrites
 from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pregel.checkpoint.serde.metadata import metadata_blob
 from pregel.errors import SerializationError, told
 
 ATOMS = frozenset((type(None), bool, int, float, str, bytes))
