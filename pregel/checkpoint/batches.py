@@ -2,10 +2,9 @@
 
 1. A delta holds the batches of one record. A whole value that deltas may stand on says in its type which reducer they
    are for, so a chain has one reducer; another one starts with a whole value.
-2. A whole value is stored with a delta once the deltas since the last one weigh as much as the value, or when it has
-   shrunk below half of the last one. It is taken to be as large as all that went in, and measured each time the number
-   of deltas has doubled.
-3. Before that is done the deltas are folded as a reader would: when that gives another value, nothing is stored.
+2. A whole value is stored with a delta by the rule of `checkpoint.logs`. How large the value is, is not known: it is
+   taken to be as large as all that went in, and measured each time the number of deltas has doubled.
+3. Whenever it is measured the deltas are folded as a reader would: when that gives another value, nothing is stored.
 4. One that is lighter than its delta is stored whole.
 """
 
@@ -47,26 +46,33 @@ def stored_batches(log: Batched, tip: Tip | None, encode: Encode, loads: Loads) 
     if not isinstance(tip, FoldTip) or log.base is not tip.last or log.fold != tip.fold or not log.batches:
         return _whole(log, n, encode(log.value))
     delta = _packed(log.batches, encode)
-    weight, rows, lone = tip.weight + len(delta[1]) + ROW, tip.rows + 1, len(log.batches) == 1
+    weight, rows = tip.weight + len(delta[1]) + ROW, tip.rows + 1
+    whole: Typed | None = None
     if log.every is not None:
-        due, whole = rows >= log.every, None
+        due = rows >= log.every
     else:
-        due = weight >= max(tip.whole + weight - rows * ROW, SMALL)  # as large as that, unless the reducer blows it up
-        whole = encode(log.value) if due or _to_be_measured(rows) or len(delta[1]) + ROW >= tip.whole else None
-        if whole is not None:
+        due = _is_due(tip.whole + weight - rows * ROW, tip, weight)  # that large, unless the reducer blows it up
+        if due or _to_be_measured(rows) or len(delta[1]) + ROW >= tip.whole:
+            whole = encode(log.value)
             if len(whole[1]) <= len(delta[1]) + ROW:
                 return _whole(log, n, whole)
-            due = due or weight >= max(len(whole[1]), SMALL) or len(whole[1]) * 2 < tip.whole
-    if not due and lone:
+            due = due or _is_due(len(whole[1]), tip, weight)
+    if not due and whole is None and len(log.batches) == 1:
         return _on_top(log, n, delta, tip)
     whole = encode(log.value) if whole is None else whole
-    if _same_when_read(log, delta, tip, whole, encode, loads):
-        if not due:
-            return _on_top(log, n, delta, tip)
-        return Stored(n, delta, whole, FoldTip(log.value, whole, [], log.fold), BATCHES, log.fold)
-    if lone:
-        raise _unlawful(log)
-    return _whole(log, n, whole)  # a later superstep may have changed what an earlier one wrote, before it was stored
+    if not _same_when_read(log, delta, tip, whole, encode, loads):
+        if len(log.batches) == 1:
+            raise _unlawful(log)
+        return _whole(
+            log, n, whole
+        )  # a later superstep may have changed what an earlier one wrote, before it was stored
+    if not due:
+        return _on_top(log, n, delta, tip)
+    return Stored(n, delta, whole, FoldTip(log.value, whole, [], log.fold), BATCHES, log.fold)
+
+
+def _is_due(size: int, tip: FoldTip, weight: int) -> bool:
+    return tip.whole + weight >= 2 * max(size, SMALL)
 
 
 def _to_be_measured(rows: int) -> bool:

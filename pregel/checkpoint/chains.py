@@ -9,12 +9,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from pregel.channels.batches import Unfolded
 from pregel.checkpoint.batches import BATCHES, FoldTip, Loads, unpacked
 from pregel.checkpoint.logs import FOLD, ROW, TAIL, Tip
+from pregel.checkpoint.serde.jsonplus import list_head
 from pregel.errors import JournalDamaged
 
 Address = tuple[int, int]
@@ -24,6 +25,7 @@ Wanted = tuple[int, int, int | None]
 Span = tuple[int, int, int, int]
 """channel, first at, last at, 1 for deltas or 0 for whole values"""
 Row = tuple[Any, ...]
+LoadLists = Callable[[Sequence[bytes]], list[Any]]
 
 
 class Delta(NamedTuple):
@@ -105,8 +107,8 @@ class Chains:
             raise JournalDamaged(f"The row of channel {channel} at {at} is gone, and a write names it.")
         return delta.type, delta.blob
 
-    def value(self, channel: int, at: int, loads: Loads) -> tuple[Any, Tip | None]:
-        """The value at this address, and for a list where its log stands."""
+    def value(self, channel: int, at: int, loads: Loads, lists: LoadLists | None = None) -> tuple[Any, Tip | None]:
+        """The value at this address, and where its log stands if it has one. `lists` reads packed lists as one."""
         chain: list[Delta] = []
         cursor = at
         while (whole := self._wholes.get((channel, cursor))) is None:
@@ -131,9 +133,7 @@ class Chains:
                 unfolded = _unfolded(value, chain, fold, channel, loads)
                 value, tip.last = unfolded, unfolded
         elif type(value) is list:
-            size = len(blob)
-            for delta in chain:
-                size = _fold(value, size, delta, channel, loads)
+            size = _fold_all(value, len(blob), chain, channel, loads, lists)
             tip = Tip(value, size, len(blob), sum(len(delta.blob) + ROW for delta in chain), len(chain))
         elif kind == "cache":
             raise CacheUnreadableError((channel, cursor))
@@ -148,6 +148,29 @@ def _unfolded(root: Any, chain: Sequence[Delta], fold: str, channel: int, loads:
         raise JournalDamaged(f"A delta of channel {channel} is not one for {fold!r}.")
     batches = [batch for delta in chain for batch in unpacked((delta.type, delta.blob), loads)]
     return Unfolded(root, batches, fold, chain[-1].n)
+
+
+def _fold_all(
+    value: list[Any], size: int, chain: Iterable[Delta], channel: int, loads: Loads, lists: LoadLists | None
+) -> int:
+    """Bring deltas into the list; the new size in bytes, about. Those that only add are read together."""
+    length = len(value)
+    together: list[bytes] = []
+    for delta in chain:
+        adds = lists is not None and delta.type == "msgpack" and delta.fold == TAIL and delta.n is not None
+        if adds and (count := list_head(delta.blob)[0]) >= 0 and delta.n == length + count:
+            together.append(delta.blob)
+            length += count
+            size += len(delta.blob)
+            continue
+        if together:
+            value += lists(together)  # type: ignore[misc]  # only then is there anything
+            together = []
+        size = _fold(value, size, delta, channel, loads)
+        length = len(value)
+    if together:
+        value += lists(together)  # type: ignore[misc]
+    return size
 
 
 def _fold(value: list[Any], size: int, delta: Delta, channel: int, loads: Loads) -> int:

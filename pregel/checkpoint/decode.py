@@ -16,6 +16,7 @@ from pregel.checkpoint.logs import NAMED
 from pregel.checkpoint.manifest import Read
 from pregel.checkpoint.records import CheckpointRow, Saved, Write, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol
+from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.checkpoint.serde.metadata import metadata_of
 from pregel.errors import JournalDamaged
 
@@ -31,11 +32,12 @@ class UnknownNameError(LookupError):
 class Decoder:
     """Reads the rows of a store."""
 
-    __slots__ = ("_dumps", "_loads", "names")
+    __slots__ = ("_dumps", "_lists", "_loads", "names")
 
     def __init__(self, serde: SerializerProtocol, names: Names) -> None:
         self._dumps = serde.dumps_typed
         self._loads = serde.loads_typed
+        self._lists = serde.loads_lists if type(serde) is JsonPlusSerializer else None
         self.names = names
 
     def manifest(self, row: CheckpointRow, base: Base | None) -> Read:
@@ -127,7 +129,7 @@ class Decoder:
             match len(piece):
                 case 3 | 6:
                     try:
-                        saved.values[channel], tip = chains.value(piece[0], piece[2], loads)
+                        saved.values[channel], tip = chains.value(piece[0], piece[2], loads, self._lists)
                     except JournalDamaged as error:
                         where = f"The value of {channel!r} at {piece[2]} is gone (checkpoint {saved.id})."
                         raise JournalDamaged(f"{where} {error.message}", channel=channel) from None

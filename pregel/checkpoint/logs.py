@@ -2,8 +2,9 @@
 
 1. A delta says how long the list is now and which items stand at its end; all before them are those of `prev`. So a
    list is read back without any code of the user's, whatever reducer made it.
-2. A delta weighs its bytes and `ROW`. A cache is written with it once the weight since the last whole list reaches
-   `SPAN` times the size of the list, or the list has shrunk to less than half of what it was then.
+2. A delta weighs its bytes and `ROW`. A cache is written with it once what a reader has to read, the last whole list
+   and the deltas since then, weighs twice what the list does. So no more is ever read than twice a list (or twice
+   `SMALL`), and no more is stored than twice what was written: a cache weighs at most half of what it stands for.
 3. A list that keeps nothing, and one that costs no more than its delta, is stored whole.
 4. A write that lands together with the very delta that it made is stored once: it names the delta.
 """
@@ -18,7 +19,6 @@ from pregel.channels.growth import Log, same_items
 from pregel.checkpoint.manifest import INLINE
 
 ROW = 150  # bytes that a row costs beside its blob
-SPAN = 1  # weight of deltas between two caches, in sizes of the list
 SMALL = 4096  # bytes; a smaller list gets a cache as if it were that long
 TAIL = 1  # how a delta is laid out, as its row says
 
@@ -108,4 +108,4 @@ def _whole(value: list[Any], encode: Callable[[Any], Typed]) -> Stored:
 def _cache_is_due(log: Log, tip: Tip, size: int, weight: int) -> bool:
     if log.every is not None:
         return tip.rows + 1 >= log.every
-    return weight >= SPAN * max(size, SMALL) or size < tip.whole // 2
+    return tip.whole + weight >= 2 * max(size, SMALL)

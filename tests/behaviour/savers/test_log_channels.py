@@ -377,7 +377,7 @@ def test_a_message_that_a_node_changed_in_place_and_returned_is_stored(saver: Jo
 
 @pytest.mark.acceptance("S6-2")
 def test_caches_can_be_deleted(saver: JournalSaver) -> None:
-    app = loop(saver, until=90)
+    app = loop(saver, until=120, size=60)
     app.invoke({"log": [], "n": 0}, place_of())
     assert "cache" in kinds(saver)
 
@@ -388,15 +388,17 @@ def test_caches_can_be_deleted(saver: JournalSaver) -> None:
 
     saver.write(flow())
 
-    assert [entries(n) for n in range(90, -1, -1)] == [s.values["log"] for s in app.get_state_history(place_of())][:91]
+    assert [entries(n, 60) for n in range(120, -1, -1)] == [s.values["log"] for s in app.get_state_history(place_of())][
+        :121
+    ]
     assert [] == saver.verify("1")
     app.update_state(place_of(), {"log": ["end"]}, as_node="node")
-    assert [*entries(90), "end"] == app.get_state(place_of()).values["log"]
+    assert [*entries(120, 60), "end"] == app.get_state(place_of()).values["log"]
 
 
 @pytest.mark.acceptance("S1-55")
 def test_prune_keeps_what_the_newest_checkpoint_stands_on_and_little_more(saver: JournalSaver) -> None:
-    app = loop(saver, until=90)
+    app = loop(saver, until=120, size=60)
     app.invoke({"log": [], "n": 0}, place_of())
     before = kinds(saver)
 
@@ -405,9 +407,9 @@ def test_prune_keeps_what_the_newest_checkpoint_stands_on_and_little_more(saver:
     after = kinds(saver)
     assert (1, 0) == (after.count("value"), after.count("cache"))
     assert after.count("delta") < before.count("delta")
-    assert entries(90) == app.get_state(place_of()).values["log"]
+    assert entries(120, 60) == app.get_state(place_of()).values["log"]
     app.update_state(place_of(), {"log": ["end"]}, as_node="node")
-    assert [*entries(90), "end"] == app.get_state(place_of()).values["log"]
+    assert [*entries(120, 60), "end"] == app.get_state(place_of()).values["log"]
     assert [] == saver.verify("1")
 
 
