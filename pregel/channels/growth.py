@@ -19,6 +19,10 @@ APPENDING = (op.add, op.concat)  # on two plain lists they keep every item of th
 ATOMS = frozenset((type(None), bool, int, float, str, bytes))  # nobody can change them
 
 
+Runs = Sequence[tuple[int, int, int]]
+"""(place in the list, place in the list before, how many), in rising order of both."""
+
+
 class Log(NamedTuple):
     """A list to be stored, of which the first `kept` items are those of `base`, the list that was stored before."""
 
@@ -27,6 +31,7 @@ class Log(NamedTuple):
     base: list[Any] | None
     every: int | None = None  # updates after which the whole list is stored; None leaves that to the journal
     write: Any = None  # all that was written since then, if it was one list
+    runs: Runs = ()  # of items of `base` that are still there, when some of them are not
 
 
 class Growth:
@@ -76,21 +81,40 @@ class Growth:
             self.forget()
             return value
         base, kept = self.base, self.kept
+        runs: Runs = ()
         if kept and self.noted and not self.appends:
-            kept = self._same(base, value)  # type: ignore[arg-type]  # with something kept there is a base
+            kept, runs = self._same(base, value)  # type: ignore[arg-type]  # with something kept there is a base
         write = self.writes[0][0] if len(self.writes) == 1 == len(self.writes[0]) else None
         self.forget()
         self.base, self.kept = value, len(value)
-        return Log(value, kept, base, self.every, write)
+        return Log(value, kept, base, self.every, write, runs)
 
-    def _same(self, base: list[Any], value: list[Any]) -> int:
+    def _same(self, base: list[Any], value: list[Any]) -> tuple[int, Runs]:
+        """How many items at the start are kept, and if that is not all of them, which others."""
         kept = same_items(base, value, min(self.kept, len(value)))
         if self.trusted and len(value) - len(base) == sum(map(_count, self.wrote)):
-            return kept
+            return kept, ()
         ids = {id(part) for part in _parts(self.wrote, 3) if type(part) not in ATOMS}
-        if ids.isdisjoint(map(id, base[:kept])):
-            return kept
-        return next(place for place, item in enumerate(base) if id(item) in ids)
+        if not ids.isdisjoint(map(id, base[:kept])):
+            kept = next(place for place, item in enumerate(base) if id(item) in ids)
+        return kept, () if kept == len(base) else kept_runs(base, value, ids)
+
+
+def kept_runs(base: list[Any], value: list[Any], written: set[int]) -> list[tuple[int, int, int]]:
+    """The runs of items that are the same objects in the same order, without those that were written again."""
+    places = {id(item): place for place, item in enumerate(base)}
+    runs: list[tuple[int, int, int]] = []
+    beyond = 0
+    for at, item in enumerate(value):
+        place = places.get(id(item), -1)
+        if place < beyond or id(item) in written:
+            continue
+        beyond = place + 1
+        if runs and (last := runs[-1])[0] + last[2] == at and last[1] + last[2] == place:
+            runs[-1] = last[0], last[1], last[2] + 1
+        else:
+            runs.append((at, place, 1))
+    return runs
 
 
 class Index(Protocol):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from pregel.channels.batches import Unfolded
 from pregel.checkpoint.batches import BATCHES, FoldTip, Loads, unpacked
-from pregel.checkpoint.logs import FOLD, ROW, TAIL, Tip
+from pregel.checkpoint.logs import EDIT, FOLD, ROW, TAIL, Tip, edited
 from pregel.checkpoint.serde.jsonplus import list_head
 from pregel.errors import JournalDamaged
 
@@ -175,13 +175,23 @@ def _fold_all(
 
 def _fold(value: list[Any], size: int, delta: Delta, channel: int, loads: Loads) -> int:
     """Bring a delta into the list; the new size in bytes, about."""
+    before = len(value)
+    if delta.fold == EDIT:
+        whole = edited(delta.blob, value, loads)
+        if whole is None or len(whole) != delta.n:
+            raise _unfit(delta, channel)
+        value[:] = whole
+        return size * min(delta.n, before) // max(before, 1) + len(delta.blob)
     tail: Any = loads((delta.type, delta.blob)) if delta.fold == TAIL else None
     kept = (delta.n or 0) - len(tail) if type(tail) is list else -1
-    if not 0 <= kept <= len(value):
-        raise JournalDamaged(f"A delta of channel {channel} does not fit what it stands on ({delta.prev}).")
-    size = size * kept // max(len(value), 1) + len(delta.blob)
+    if not 0 <= kept <= before:
+        raise _unfit(delta, channel)
     value[kept:] = tail
-    return size
+    return size * kept // max(before, 1) + len(delta.blob)
+
+
+def _unfit(delta: Delta, channel: int) -> JournalDamaged:
+    return JournalDamaged(f"A delta of channel {channel} does not fit what it stands on ({delta.prev}).")
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:

@@ -1,7 +1,8 @@
 """What is stored of a list that grew: a delta, a delta and a cache, or the whole list.
 
-1. A delta says how long the list is now and which items stand at its end; all before them are those of `prev`. So a
-   list is read back without any code of the user's, whatever reducer made it.
+1. A delta says how long the list is now and which items stand at its end; all before them are those of `prev`. When
+   items went that stood before others, it says which runs of `prev` are left, and what stands between them. So a list
+   is read back without any code of the user's, whatever reducer made it.
 2. A delta weighs its bytes and `ROW`. A cache is written with it once what a reader has to read, the last whole list
    and the deltas since then, weighs twice what the list does. So no more is ever read than twice a list (or twice
    `SMALL`), and no more is stored than twice what was written: a cache weighs at most half of what it stands for.
@@ -15,12 +16,16 @@ import operator as op
 from collections.abc import Callable
 from typing import Any
 
-from pregel.channels.growth import Log, same_items
+import msgpack  # type: ignore[import-untyped]
+
+from pregel.channels.growth import Log, Runs, same_items
 from pregel.checkpoint.manifest import INLINE
 
 ROW = 150  # bytes that a row costs beside its blob
 SMALL = 4096  # bytes; a smaller list gets a cache as if it were that long
 TAIL = 1  # how a delta is laid out, as its row says
+EDIT = 3
+EDITED = "@edit"  # type of a delta that is an edit
 
 FOLD = " fold="  # in the type of a whole value: the reducer of the deltas that may stand on it follows
 
@@ -47,6 +52,12 @@ class Tip:
         """The tip, now that its row has a place."""
         self.at, self.base = at, base
         return self
+
+    def holds(self, base: list[Any] | None) -> bool:
+        """Whether this list is what was stored, item for item."""
+        if base is None or base is self.last:
+            return base is not None
+        return len(base) == len(self.last) == same_items(base, self.last, len(base))
 
     def shares(self, log: Log) -> int:
         """How many of the first items are those that were stored."""
@@ -77,18 +88,56 @@ class Stored:
 def stored(log: Log, tip: Tip | None, encode: Callable[[Any], Typed]) -> Stored:
     """How to store a list on top of what its branch holds."""
     value = log.value
-    kept = 0 if tip is None else tip.shares(log)
-    if tip is None or not kept:
+    made = None if tip is None else _delta(log, tip, encode)
+    if tip is None or made is None:
         return _whole(value, encode)
-    tail = encode(_written(log, value[kept:]))
-    size = tip.size * kept // len(tip.last) + len(tail[1])
-    weight = len(tail[1]) + ROW
+    delta, layout, kept = made
+    size = tip.size * kept // len(tip.last) + len(delta[1])
+    weight = len(delta[1]) + ROW
     if log.every is None and weight >= size:
         return _whole(value, encode)
     if _cache_is_due(log, tip, size, tip.weight + weight):
         whole = encode(value)
-        return Stored(len(value), tail, whole, Tip(value, len(whole[1]), len(whole[1])))
-    return Stored(len(value), tail, None, Tip(value, size, tip.whole, tip.weight + weight, tip.rows + 1))
+        return Stored(len(value), delta, whole, Tip(value, len(whole[1]), len(whole[1])), layout)
+    return Stored(len(value), delta, None, Tip(value, size, tip.whole, tip.weight + weight, tip.rows + 1), layout)
+
+
+def _delta(log: Log, tip: Tip, encode: Callable[[Any], Typed]) -> tuple[Typed, int, int] | None:
+    """(delta, layout, how many items it keeps); None when it would keep nothing."""
+    kept, left = tip.shares(log), 0
+    if log.runs and tip.holds(log.base):
+        left = sum(count for _, _, count in log.runs)
+    if left > kept:
+        return _edit(log.value, log.runs, encode), EDIT, left
+    return (encode(_written(log, log.value[kept:])), TAIL, kept) if kept else None
+
+
+def _edit(value: list[Any], runs: Runs, encode: Callable[[Any], Typed]) -> Typed:
+    """The runs, and in one list what stands between them."""
+    between: list[Any] = []
+    done = 0
+    for at, _, count in runs:
+        between += value[done:at]
+        done = at + count
+    return EDITED, msgpack.packb([runs, *encode(between + value[done:])])
+
+
+def edited(blob: bytes, prev: list[Any], loads: Callable[[Typed], Any]) -> list[Any] | None:
+    """The list that an edit makes of the one before; None when it does not fit."""
+    runs, kind, packed = msgpack.unpackb(blob)
+    between = loads((kind, packed))
+    if type(between) is not list:
+        return None
+    value: list[Any] = []
+    taken = 0
+    for at, start, count in runs:
+        new = at - len(value)
+        if new < 0 or taken + new > len(between) or not 0 <= start <= start + count <= len(prev):
+            return None
+        value += between[taken : taken + new]
+        value += prev[start : start + count]
+        taken += new
+    return value + between[taken:]
 
 
 def _written(log: Log, tail: list[Any]) -> list[Any]:

@@ -258,8 +258,8 @@ def _merged(held: Save, save: Save) -> Save:
 def _since(held: Any, log: Log) -> Log:
     """What a list keeps of what was stored before both."""
     if type(held) is Log and log.base is held.value:
-        return log._replace(kept=min(held.kept, log.kept), base=held.base, write=None)
-    return log._replace(kept=0, base=None)
+        return log._replace(kept=min(held.kept, log.kept), base=held.base, write=None, runs=())
+    return log._replace(kept=0, base=None, runs=())
 
 
 def _both(held: Any, log: Batched) -> Batched:

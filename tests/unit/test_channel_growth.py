@@ -119,3 +119,25 @@ def test_a_copy_knows_nothing() -> None:
 
     assert [0] == kept(channel.copy(), [[2]])
     assert [1] == kept(channel, [[2]])
+
+
+def test_messages_that_go_leave_runs_of_the_others() -> None:
+    channel = messages()
+    kept(channel, [[said(n) for n in range(6)]])
+
+    channel.update([[RemoveMessage(id="m0"), RemoveMessage(id="m3"), said(7)]])
+    assert channel.growth is not None
+    log: Any = channel.growth.log(channel.checkpoint())
+
+    assert (0, [(0, 1, 2), (2, 4, 2)]) == (log.kept, log.runs)
+
+
+def test_a_message_that_was_written_again_is_in_no_run() -> None:
+    channel = messages()
+    kept(channel, [[said(n) for n in range(4)]])
+
+    channel.update([[RemoveMessage(id="m0"), channel.get()[2]]])
+    assert channel.growth is not None
+    log: Any = channel.growth.log(channel.checkpoint())
+
+    assert [(0, 1, 1), (2, 3, 1)] == log.runs

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pregel.channels.growth import Log
+from pregel.channels.growth import Log, Runs, kept_runs, same_items
 from pregel.checkpoint.chains import CacheUnreadableError, Chains
-from pregel.checkpoint.logs import TAIL, Tip, stored
+from pregel.checkpoint.logs import Tip, stored
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.errors import JournalDamaged
 
@@ -24,15 +26,15 @@ class Writer:
         self.rows: list[tuple[Any, ...]] = []
         self.at = 0
 
-    def save(self, value: list[Any], kept: int) -> list[str]:
+    def save(self, value: list[Any], kept: int, runs: Runs = ()) -> list[str]:
         """Store the list; the kinds of rows that it took."""
         base = None if self.tip is None else self.tip.last
-        news = stored(Log(value, kept, base, self.every), self.tip, serde.dumps_typed)
+        news = stored(Log(value, kept, base, self.every, runs=runs), self.tip, serde.dumps_typed)
         self.at += 1
         added: list[tuple[Any, ...]] = []
         before = self.tip
         if news.tail is not None and before is not None:
-            added.append((1, self.at, "delta", *news.tail, before.at, before.base, TAIL, news.n))
+            added.append((1, self.at, "delta", *news.tail, before.at, before.base, news.layout, news.n))
         if news.whole is not None:
             kind = "value" if news.tail is None else "cache"
             added.append((1, self.at, kind, *news.whole, None, None, None, None))
@@ -154,3 +156,59 @@ def test_a_delta_whose_base_is_gone_is_damage() -> None:
 
     with pytest.raises(JournalDamaged, match="is gone"):
         read([row for row in writer.rows if row[1] > 5 and row[2] == "delta"], 50)
+
+
+# -- edits -------------------------------------------------------------------------------------------------------------
+
+
+def edit(before: list[Any], after: list[Any]) -> tuple[Writer, list[str]]:
+    """A list that became another one, with what is left of it named, and the kinds of rows that this took."""
+    writer = Writer()
+    writer.save(before, 0)
+    kept = same_items(before, after, len(after))
+    return writer, writer.save(after, kept, kept_runs(before, after, set()))
+
+
+def test_a_list_that_lost_its_first_items_is_stored_as_what_is_left() -> None:
+    before = [f"{number:0300}" for number in range(50)]
+    after = [*before[3:], "new" * 50]
+
+    writer, kinds = edit(before, after)
+
+    assert ["delta"] == kinds
+    assert writer.bytes("delta") <= 200
+    assert after == read(writer.rows, 2)
+
+
+@given(
+    picks=st.lists(st.one_of(st.integers(0, 39), st.text(max_size=3)), max_size=60),
+)
+def test_any_mixture_of_old_and_new_items_reads_back(picks: list[int | str]) -> None:
+    before = [f"{number:0200}" for number in range(40)]
+    after = [before[pick] if isinstance(pick, int) else pick for pick in picks]
+
+    writer, _ = edit(before, after)
+
+    assert after == read(writer.rows, 2)
+
+
+def test_an_edit_of_a_list_that_is_not_the_stored_one_is_not_used() -> None:
+    before = [f"{number:0300}" for number in range(50)]
+    writer = Writer()
+    writer.save(before, 0)
+    other = [f"{number:0300}" for number in range(1, 51)]
+    log = Log(other[3:], 0, other, runs=kept_runs(other, other[3:], set()))
+
+    assert stored(log, writer.tip, serde.dumps_typed).tail is None
+
+
+def test_an_edit_that_does_not_fit_is_damage() -> None:
+    before = [f"{number:0300}" for number in range(50)]
+    writer, _ = edit(before, [*before[3:], "new"])
+    rows = [(*row[:-1], 99) if row[2] == "delta" else row for row in writer.rows]
+
+    with pytest.raises(JournalDamaged, match="does not fit"):
+        read(rows, 2)
+    short = [(*row[:4], serde.dumps_typed(before[:9])[1], *row[5:]) if row[1] == 1 else row for row in writer.rows]
+    with pytest.raises(JournalDamaged, match="does not fit"):
+        read(short, 2)

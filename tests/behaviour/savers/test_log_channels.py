@@ -125,6 +125,7 @@ message = st.builds(lambda i, t: AIMessage(t, id=f"m{i}"), st.integers(0, 9), te
 said = st.one_of(
     st.lists(message, min_size=1, max_size=3),
     st.builds(lambda t: [RemoveMessage(id=REMOVE_ALL_MESSAGES), AIMessage(t, id="m0")], texts),
+    st.builds(lambda gone, new: [*new, RemoveMessage(id=gone)], st.sampled_from(["m0", "m1"]), st.lists(message)),
 )
 writes: st.SearchStrategy[Write] = st.fixed_dictionaries(
     {},
