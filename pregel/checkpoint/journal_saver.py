@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
 from pregel.checkpoint import flows, foreign, housekeeping
@@ -22,6 +22,7 @@ from pregel.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    DeltaChannelHistory,
     get_checkpoint_id,
     get_serializable_checkpoint_metadata,
 )
@@ -30,7 +31,7 @@ from pregel.checkpoint.keys import Names, checked_place, counter_of, thread_dige
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
-from pregel.checkpoint.shapes import coordinates, tuple_of
+from pregel.checkpoint.shapes import coordinates, history_in, tuple_of
 from pregel.checkpoint.verify import Finding, verify_flow
 from pregel.config import RunnableConfig
 from pregel.errors import MissingThreadError
@@ -100,6 +101,14 @@ class JournalSaver(BaseCheckpointSaver[str]):
         thread, ns = address(config)
         saved = self.load(thread, [Load(ns, get_checkpoint_id(config))]).saved[0]
         return None if saved is None else tuple_of(thread, saved)
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """For each channel the writes since its nearest whole value, and that value, as the channel's log has them."""
+        thread, ns = address(config)
+        found, rest = history_in(self.load(thread, [Load(ns, get_checkpoint_id(config))]).saved[0], channels)
+        return found | dict(super().get_delta_channel_history(config=config, channels=rest)) if rest else found
 
     def list(
         self,
@@ -199,6 +208,11 @@ class JournalSaver(BaseCheckpointSaver[str]):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return await self._hop(self.get_tuple, config)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        return await self._hop(self.get_delta_channel_history, config=config, channels=channels)
 
     async def alist(
         self,

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 from pregel.channels.batches import Unfolded
-from pregel.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple, PendingWrite
+from pregel.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    PendingWrite,
+)
 from pregel.checkpoint.keys import version_text
 from pregel.checkpoint.records import RESUME, Saved, Write
 from pregel.config import RunnableConfig
@@ -52,6 +60,26 @@ def plain_values(saved: Saved) -> dict[str, Any]:
     if any(type(value) is Unfolded for value in saved.values.values()):
         return {name: value for name, value in saved.values.items() if type(value) is not Unfolded}
     return saved.values
+
+
+def history_in(saved: Saved | None, channels: Sequence[str]) -> tuple[dict[str, DeltaChannelHistory], list[str]]:
+    """What a checkpoint of ours says of how channels came about, and the channels that have to be looked for above it.
+
+    The log has it whatever the ancestors' other children did. It does not know which task made a write.
+    """
+    found: dict[str, DeltaChannelHistory] = {}
+    rest: list[str] = []
+    for channel in channels:
+        if saved is None or saved.foreign is not None or channel not in saved.counters:
+            rest.append(channel)
+        elif channel not in saved.values:
+            found[channel] = DeltaChannelHistory(writes=[])
+        elif type(value := saved.values[channel]) is Unfolded:
+            writes: list[PendingWrite] = [("", channel, write) for batch in value.batches for write in batch]
+            found[channel] = DeltaChannelHistory(writes=writes, seed=value.root)
+        else:
+            found[channel] = DeltaChannelHistory(writes=[], seed=value)
+    return found, rest
 
 
 def versions_of(saved: Saved) -> ChannelVersions:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
 from pregel.channels import MISSING
-from pregel.channels.batches import Batched
+from pregel.channels.batches import Batched, Unfolded
 from pregel.channels.growth import Log
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.memory import InMemorySaver
@@ -253,7 +253,19 @@ class Conversation:
         shown = [saved for _, saved in self.saver.page(thread.name, Page(None))]
         if broken := thread.landed.broken or thread.landed.compare(shown):
             self._fail("laws", broken)
+        for saved in shown:
+            saved.values = self._folded(saved.values)
         return shown
+
+    def _folded(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Stored values, those that a reducer has to make as the graph's channels make them."""
+        channels = self.graph.channels
+        return {
+            name: channels[name].from_checkpoint(value).get()
+            if isinstance(value, Unfolded) and name in channels
+            else value
+            for name, value in values.items()
+        }
 
     # -- nets --------------------------------------------------------------------------------------------------------
 
@@ -280,7 +292,7 @@ class Conversation:
         seen = {node: counters for node, counters in state.seen.items() if node != INTERRUPT}
         stored_seen = {node: counters for node, counters in saved.seen.items() if node != INTERRUPT}
         for what, had, found in (
-            ("values", live, saved.values),
+            ("values", live, self._folded(saved.values)),
             ("counters", state.counters, saved.counters),
             ("seen", seen, stored_seen),
             ("step", state.step - 1, saved.step),

@@ -376,6 +376,22 @@ def test_a_message_that_a_node_changed_in_place_and_returned_is_stored(saver: Jo
     assert "changed" == app.get_state(place_of()).values["messages"][1].content
 
 
+def test_the_history_of_a_channel_is_that_of_its_own_branch(saver: JournalSaver) -> None:
+    app = loop(saver, DeltaChannel(flat), until=6)
+    app.invoke({"log": ["x" * 300], "n": 0}, place_of())
+    middle = list(app.get_state_history(place_of()))[3].config
+    fork = app.update_state(middle, {"log": ["fork"]}, as_node="node")
+
+    for where in (place_of(), middle, fork):
+        found = saver.get_delta_channel_history(config=where, channels=["log", "n", "other"])
+        channel = DeltaChannel(flat).from_checkpoint(found["log"].get("seed"))
+        channel.replay_writes(found["log"]["writes"])
+        state = app.get_state(where).values
+        assert state["log"] == channel.get()
+        assert {"writes": [], "seed": state["n"]} == found["n"]
+        assert {"writes": []} == found["other"]
+
+
 @pytest.mark.acceptance("S6-2")
 def test_caches_can_be_deleted(saver: JournalSaver) -> None:
     app = loop(saver, until=120, size=60)
