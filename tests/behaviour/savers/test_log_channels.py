@@ -457,6 +457,40 @@ def test_exit_stores_one_delta_for_all_its_steps(saver: JournalSaver) -> None:
     assert [] == saver.verify("1")
 
 
+@pytest.mark.filterwarnings("ignore:.*law of batches")
+def test_exit_keeps_the_batches_of_its_supersteps_apart(saver: JournalSaver) -> None:
+    counted = DeltaChannel(lambda old, writes: [*old, f"{len(writes)}" * 100, *chain.from_iterable(writes)])
+    loop(saver, counted, until=3).invoke({"log": ["x" * 2000], "n": 0}, place_of())
+    app = loop(saver, counted, until=8)
+
+    live = app.invoke({"log": ["again"]}, place_of(), durability="exit")
+
+    assert "delta" in kinds(saver)
+    assert live == app.get_state(place_of()).values
+
+
+def test_writes_that_a_delta_holds_read_back(saver: JournalSaver) -> None:
+    builder = StateGraph(Logs)
+    for name in "abc":
+        builder.add_node(name, lambda state, name=name: {"log": [name * 300]})
+        builder.add_edge(START, name)
+        builder.add_edge(name, "end")
+    builder.add_node("end", lambda state: {"log": ["e" * 300]})
+    builder.compile(saver).invoke({"log": ["x" * 3000]}, place_of())
+
+    found = [
+        value
+        for entry in saver.list(place_of())
+        for _, channel, value in entry.pending_writes or ()
+        if channel == "log"
+    ]
+
+    assert [["x" * 3000], *([name * 300] for name in "abce")] == sorted(
+        found, key=lambda items: (items[0] < "x", items)
+    )
+    assert [] == saver.verify("1")
+
+
 @pytest.mark.acceptance("S1-54")
 def test_two_hundred_entries_of_a_kilobyte_cost_little_more_than_they_are(tmp_path: Path) -> None:
     path = tmp_path / "threads.db"
