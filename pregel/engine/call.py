@@ -124,7 +124,9 @@ class Call:
         home, answers = "", None
         if self.nested is not None:
             home, answers = f"{self.nested.id}:{self.nested.count('call')}", self.nested.answers
-        return Frame(run, self.graph, self.ns, output_keys=self.output_keys, home=home, answers=answers)
+        frame = Frame(run, self.graph, self.ns, output_keys=self.output_keys, home=home, answers=answers)
+        frame.inside = self.nested
+        return frame
 
     def start(self, kind: type[Journal]) -> tuple[Frame, Flow[Result]]:
         """The frame and the flow of one try."""

@@ -55,8 +55,9 @@ def check_graph(graph: Pregel) -> None:
         for channel in (*reads, *node.triggers):
             if channel not in graph.channels:
                 problems.append(f"Node {name!r} subscribes to or reads the unknown channel {channel!r}.")
-        if node.timeout is not None:
-            raise NotBuiltError(f"Node {name!r} has a timeout; timeouts are not built yet.", fix="Leave it out.")
+        handler = node.error_handler or graph.node_error_handler_map.get(name)
+        if handler is not None and handler not in graph.nodes:
+            problems.append(f"Node {name!r} has the unknown node {handler!r} as its error handler.")
         if node.cache_policy is not None:
             raise NotBuiltError(f"Node {name!r} has a cache policy; caching is not built yet.", fix="Leave it out.")
     problems += _channel_problems(graph, triggers)
@@ -66,8 +67,10 @@ def check_graph(graph: Pregel) -> None:
                 problems.append(f"Interrupt node {name!r} is not a node of the graph.")
     if problems:
         raise GraphValidationError(problems)
-    if graph.step_timeout is not None or graph.cache_policy is not None:
-        raise NotBuiltError("step_timeout and cache_policy are not built yet.", fix="Leave them out.")
+    if graph.step_timeout is not None and graph.step_timeout <= 0:
+        raise InvalidInputError(f"step_timeout must be greater than 0, got {graph.step_timeout}.")
+    if graph.cache_policy is not None:
+        raise NotBuiltError("cache_policy is not built yet.", fix="Leave it out.")
 
 
 def _names(graph: Pregel) -> list[tuple[str, set[str]]]:

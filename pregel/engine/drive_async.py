@@ -24,9 +24,10 @@ from contextvars import copy_context
 from typing import Any
 
 from pregel.engine.body_async import arun_body
-from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step
+from pregel.engine.clock import Clock, left_behind, timed_out
+from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step, Timeout
 from pregel.engine.journal_async import AwaitingJournal, outcome, whole
-from pregel.engine.pool import Job, shared_pool
+from pregel.engine.pool import Job, shared_pool, still_runs
 from pregel.engine.task import Task
 from pregel.errors import SerializationError
 
@@ -50,6 +51,7 @@ class AwaitingDriver:
         self.jobs: dict[Task, asyncio.Task[None] | Job | None] = {}  # None: waits for room
         self.waiting: deque[Task] = deque()
         self.timers: set[asyncio.TimerHandle] = set()
+        self.limits: dict[Task, list[asyncio.TimerHandle]] = {}  # those of them that watch an attempt
         self.inbox: deque[Event | Chunk] = deque()
         self.waker: asyncio.Future[None] | None = None
         self.sound = True
@@ -141,6 +143,8 @@ class AwaitingDriver:
         for task, abandon in step.cancel:
             self._cancel(task, abandon, events)
         for seconds, jitter, event in step.after:
+            if isinstance(event, Timeout) and event.task.clock is None:
+                event.task.clock = Clock(event.task)
             self._after(seconds + (random.random() if jitter else 0.0), event)
         if step.start:
             await self._start(step.start, events)
@@ -150,7 +154,10 @@ class AwaitingDriver:
             events.append(await arun_body(tasks[0]))  # when this is cancelled, winding down hears that it is gone
             return
         for task in tasks:
-            if self.room is not None and len(self.jobs) - len(self.waiting) >= self.room:
+            if task.clock is not None and still_runs(task):
+                events.append(Failed(task, left_behind(timed_out(task, "run", 0.0))))
+                self._free(task)
+            elif self.room is not None and len(self.jobs) - len(self.waiting) >= self.room:
                 self.jobs[task] = None
                 self.waiting.append(task)
             else:
@@ -165,6 +172,8 @@ class AwaitingDriver:
 
     async def _body(self, task: Task) -> None:
         event: Event = Gone(task)
+        if task.clock is not None:
+            task.clock.begin()
         try:
             event = await arun_body(task)
         except asyncio.CancelledError:
@@ -172,25 +181,39 @@ class AwaitingDriver:
         except BaseException as error:
             event = Failed(task, error)
         finally:
-            self.post(event)
+            self.post(event if task.clock is None else task.clock.judged(event))
 
     def _after(self, seconds: float, event: Event) -> None:
         def fire() -> None:
             self.timers.discard(handle)
+            clock = event.task.clock if isinstance(event, Timeout) else None
+            if clock is not None and (left := clock.left(event.kind)) > 0:  # type: ignore[attr-defined]  # a Timeout
+                self._after(left, event)  # the limit was moved on: watch it for what is left of it
+                return
+            if clock is not None:
+                event.elapsed = clock.elapsed  # type: ignore[attr-defined]  # a Timeout
             self.post(event)
 
         handle = self.loop.call_later(seconds, fire)
         self.timers.add(handle)
+        if isinstance(event, Timeout):
+            self.limits[event.task] = [*self.limits.get(event.task, ()), handle]
 
     def _cancel(self, task: Task, abandon: bool, events: list[Event]) -> None:
         job = self.jobs.get(task)
         if isinstance(job, asyncio.Task):
             job.cancel()
-        elif job is None or job.claim() or abandon:
+        elif job is None or job.claim():
             self._free(task)
             events.append(Gone(task))
+        elif abandon:
+            self._free(task)
+            events.append(Gone(task, lives=job.leave()))
 
     def _free(self, task: Task) -> None:
+        for handle in self.limits.pop(task, ()) if self.limits else ():
+            handle.cancel()
+            self.timers.discard(handle)
         if task in self.jobs:
             if self.jobs.pop(task) is None:
                 self.waiting.remove(task)

@@ -14,6 +14,7 @@ from pregel.runtime import RunControl
 
 if TYPE_CHECKING:
     from pregel.engine.journal import Journal
+    from pregel.engine.running import Running
 
 Post = Callable[[tuple[str, str, Any]], None]
 
@@ -27,6 +28,7 @@ class Run:
         "config",
         "context",
         "control",
+        "died",
         "ids",
         "journal",
         "limit",
@@ -70,6 +72,7 @@ class Run:
         self.before, self.after = before, after  # static breakpoints of the call; None: the graph's own
         self.live = "custom" in modes or "messages" in modes  # chunks must show before their node ends
         self.post: Post = _nobody_listens
+        self.died = False  # the process that ran this thread before died in the middle of it
 
 
 def _nobody_listens(chunk: tuple[str, str, Any]) -> None:
@@ -88,6 +91,7 @@ class Frame:
         "fresh",
         "graph",
         "home",
+        "inside",
         "is_root",
         "journal",
         "last_values",
@@ -120,6 +124,7 @@ class Frame:
         answers: Mapping[str, Any] | None = None,
     ) -> None:
         self.run: Run = run
+        self.inside: Running | None = None  # the task of another frame that runs this graph
         self.home = home  # stands in for a checkpoint id where nothing is stored: the task that runs this graph
         self.answers = answers or {}  # interrupt id -> answer, for a graph that stores none itself
         self.journal = None if graph.checkpointer is False and not is_root else run.journal

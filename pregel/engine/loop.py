@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from pregel.checkpoint.records import Release, Status
+from pregel.checkpoint.records import ATTEMPT, Release, Status, Write
 from pregel.engine.apply import apply
-from pregel.engine.barrier import Barrier, take_in
+from pregel.engine.barrier import Barrier, row_of, take_in
 from pregel.engine.effects import Done, Event, Flow, Result, RunStatus, Step
 from pregel.engine.frame import Frame
 from pregel.engine.plan import INTERRUPT_SEEN, plan
 from pregel.engine.resume import Entry, Opening, begin, commit
 from pregel.engine.show import interrupt_update, state_values, task_update, touches
-from pregel.engine.task import Task
-from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError, NoCheckpointerError, told
+from pregel.engine.task import Task, Tries, handling
+from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError, NoCheckpointerError, StoredError, told
 
 THREAD_STATUS: dict[RunStatus, Status] = {
     "done": "idle",
@@ -53,11 +53,13 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         if not tasks:
             starved = _starved(frame)
             return (yield from close(frame, step, "failed" if starved else "done", error=starved))
-        ready = _reuse(frame, tasks, opening, step) if opening.resumed or frame.answers else tasks
+        ready = tasks
+        if opening.resumed or frame.answers:
+            tasks, ready = _reuse(frame, tasks, opening, step)
         if ready and frame.before and _breaks(frame, frame.before, tasks):
             return (yield from _stop_at_breakpoint(frame, step))
         heard: Sequence[Event] | None = None
-        if len(tasks) == len(ready) == 1 and not tasks[0].node.pure:
+        if len(tasks) == len(ready) == 1 and tasks[0].node.direct:
             step.start.append(tasks[0])
             heard = yield step
             step = Step()
@@ -72,7 +74,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             step = yield from barrier.gather(step, heard)
             if barrier.failed and step.claim:  # an input that is none: nothing of this call was stored yet, nothing is
                 return Result("failed", error=barrier.first_error)
-            if barrier.failed or barrier.paused or (barrier.cancelled and len(barrier.finished) < len(tasks)):
+            if barrier.failed or barrier.paused or (barrier.cancelled and barrier.is_torn):
                 return (yield from _incomplete(frame, step, barrier))
             if barrier.commands:
                 commands = [error.command for _, error in barrier.commands]
@@ -84,8 +86,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             return (yield from close(frame, step, "failed", error=failure))
         frame.tasks_fresh = True
         if opening.resumed:
-            opening.pending.clear()
-            opening.answers.clear()
+            opening.forget()
         if barrier is not None and barrier.cancelled:  # too late for this step, which was whole
             return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))
         if frame.after and _breaks(frame, frame.after, tasks):
@@ -156,22 +157,39 @@ def final_values(frame: Frame) -> Any:
     return frame.last_values if frame.graph.outputs_expire else state_values(frame, frame.output_keys)
 
 
-def _reuse(frame: Frame, tasks: list[Task], opening: Opening, step: Step) -> list[Task]:
-    """Give tasks their stored results and answers; the ones that must run."""
-    if not opening.pending and not opening.answers and not frame.answers:
-        return tasks
-    ready: list[Task] = []
-    for task in tasks:
-        stored = opening.pending.get(task.id)
+def _reuse(frame: Frame, tasks: list[Task], opening: Opening, step: Step) -> tuple[list[Task], list[Task]]:
+    """Give tasks their stored results, answers and attempts; all of the step's tasks, and those that must run."""
+    if opening.is_bare and not frame.answers:
+        return tasks, tasks
+    step_tasks, ready = list(tasks), []
+    for task in step_tasks:  # grows: a failure that is a handler's brings the handler's task
         task.answers = opening.answers.get(task.id, frame.answers)
-        if stored is None:
+        stored = opening.pending.get(task.id)
+        if stored is not None:
+            _take_stored(frame, task, stored, step)
+        elif (error := opening.handled.get(task.id)) is not None and task.node.error_handler:
+            task.writes, task.writes_stored = [], True
+            step_tasks.append(handling(task, StoredError(error)))
+        else:
+            _count_attempts(frame, task, opening, step)
             ready.append(task)
-            continue
-        task.writes = [(write.channel, write.value) for write in stored if write.channel in frame.plan.channels]
-        task.writes_stored = True
-        if "updates" in frame.shows and task.name not in frame.plan.hidden:
-            step.emit.append((frame.ns, "updates", task_update(frame, task, cached=True)))
-    return ready
+    return step_tasks, ready
+
+
+def _take_stored(frame: Frame, task: Task, stored: Sequence[Write], step: Step) -> None:
+    task.writes = [(write.channel, write.value) for write in stored if write.channel in frame.plan.channels]
+    task.writes_stored = True
+    if "updates" in frame.shows and task.name not in frame.plan.hidden:
+        step.emit.append((frame.ns, "updates", task_update(frame, task, cached=True)))
+
+
+def _count_attempts(frame: Frame, task: Task, opening: Opening, step: Step) -> None:
+    """Go on counting where the last run stopped: a crash gives no new allowance, and is one more delivery itself."""
+    stored = opening.attempts.get(task.id)
+    task.tries = Tries(*stored) if stored is not None else None
+    if opening.died and not task.node.pure:
+        task.tries = task.tries.delivered() if task.tries is not None else Tries(deliveries=1)
+        step.writes.append(row_of(frame, task, [(ATTEMPT, list(task.tries))]))
 
 
 def _breaks(frame: Frame, names: frozenset[str] | str, tasks: Sequence[Task]) -> bool:

@@ -22,12 +22,12 @@ from pregel.engine.effects import Flow, Result
 from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal, ClaimMissed
 from pregel.engine.node import NodeBuilder, PregelNode
-from pregel.engine.plan import TASKS, Plan
+from pregel.engine.plan import TASKS, Plan, Policies
 from pregel.engine.running import Running
 from pregel.engine.snapshot import empty_snapshot
 from pregel.errors import DefinitionError, GraphInterrupt, NotBuiltError
 from pregel.runnable import Runnable
-from pregel.types import Send, StateSnapshot, StateUpdate, ensure_valid_checkpointer
+from pregel.types import Send, StateSnapshot, StateUpdate, checked_policies, ensure_valid_checkpointer
 
 if TYPE_CHECKING:
     from pregel.engine.drive_async import AwaitingDriver
@@ -70,6 +70,7 @@ class Pregel(Runnable):
         context_schema: type | None = None,
         config: RunnableConfig | None = None,
         trigger_to_nodes: Mapping[str, Sequence[str]] | None = None,
+        node_error_handler_map: Mapping[str, str] | None = None,
         name: str = "LangGraph",
         stream_transformers: Any = None,
         unknown_keys: str = "error",
@@ -87,7 +88,8 @@ class Pregel(Runnable):
         self.interrupt_before_nodes, self.interrupt_after_nodes = interrupt_before_nodes, interrupt_after_nodes
         self.debug, self.store, self.cache, self.cache_policy = debug, store, cache, cache_policy
         self.checkpointer = ensure_valid_checkpointer(checkpointer)
-        self.retry_policy = (retry_policy,) if hasattr(retry_policy, "retry_on") else tuple(retry_policy)
+        self.retry_policy = checked_policies(retry_policy)
+        self.node_error_handler_map = dict(node_error_handler_map or {})
         self.context_schema, self.config, self.name = context_schema, config, name
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
         if stream_transformers:
@@ -104,7 +106,8 @@ class Pregel(Runnable):
 
     def _prepare(self) -> None:
         """The indexes that runs use; made again for each copy."""
-        self.plan = Plan(self.nodes, self._data_channels(), self.output_channels, self.joins, self.retry_policy)
+        policies = Policies(self.retry_policy, self.cache_policy, self.step_timeout, self.node_error_handler_map)
+        self.plan = Plan(self.nodes, self._data_channels(), self.output_channels, self.joins, policies)
         stream = self.stream_channels_asis
         self.output_keys = _keys(self.output_channels)
         self.stream_keys = _keys(stream)

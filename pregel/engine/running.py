@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.config import RunnableConfig
 from pregel.engine.ids import idempotency_key, interrupt_id
-from pregel.errors import GraphInterrupt, InternalError
+from pregel.errors import GraphInterrupt, InternalError, NodeError, NodeTimeoutError
 from pregel.runtime import ExecutionInfo, Runtime
 from pregel.types import Interrupt
 
 if TYPE_CHECKING:
+    from pregel.engine.clock import Clock
     from pregel.engine.frame import Frame
     from pregel.engine.node import PregelNode
+    from pregel.engine.task import Tries
+
+TICKS = 10_000_000  # a second, as a run's clock counts
 
 
 class Running:
@@ -26,7 +30,10 @@ class Running:
     triggers: Sequence[str]
     step: int
     checkpoint: str
-    attempt = 1
+    tries: Tries | None = None  # what came before this attempt
+    began = 0.0  # unix seconds of the first attempt in this run; 0 where nobody counts
+    clock: Clock | None = None
+    error: NodeError | None = None  # what this task, an error handler's, is to handle
     answers: Mapping[str, Any] = {}
     writes: list[tuple[str, Any]] = []
 
@@ -35,6 +42,11 @@ class Running:
     closed = False
     _counts: dict[str, int] | None = None  # what this attempt has asked for, by kind
     _made: dict[str, Any] | None = None  # config and runtime, made when first asked for
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, from 1: one more than deaths and failures before it."""
+        return 1 if self.tries is None else 1 + self.tries.deliveries + self.tries.failures
 
     @property
     def id(self) -> str:
@@ -82,9 +94,25 @@ class Running:
         """Stream a value in mode ``custom``; nothing when nobody listens, InternalError after the attempt is over."""
         if self.closed:
             raise InternalError("A node streamed after it had ended.", fix="Stream only while the node runs.")
+        if self.clock is not None or self.frame.inside is not None:
+            self.touch()
         run = self.frame.run
         if "custom" in run.modes and (run.subgraphs or not self.frame.ns):
             run.post((self.frame.ns, "custom", chunk))
+
+    def heartbeat(self) -> None:
+        """Say that this attempt is alive; NodeTimeoutError when it was given up, so that a blocking node can end."""
+        if self.closed:
+            raise NodeTimeoutError(f"This attempt of node {self.name!r} was given up.", node=self.name, step=self.step)
+        self.touch(beat=True)
+
+    def touch(self, *, beat: bool = False) -> None:
+        """Something happened in this task: it, and the tasks around its graph, are not idle."""
+        task: Running | None = self
+        while task is not None:
+            if task.clock is not None and (beat or task.clock.auto):
+                task.clock.touch()
+            task = task.frame.inside
 
     @property
     def config(self) -> RunnableConfig:
@@ -108,6 +136,7 @@ class Running:
             context=run.context,
             store=run.store,
             stream_writer=self.write_chunk,
+            heartbeat=self.heartbeat,
             control=run.control,
             fence=run.journal.epoch if run.journal is not None else 0,
             execution_info=ExecutionInfo(
@@ -117,9 +146,14 @@ class Running:
                 thread_id=run.thread or None,
                 run_id=str(run.config["run_id"]) if run.config.get("run_id") else None,
                 node_attempt=self.attempt,
+                node_first_attempt_time=self._first_tried(),
             ),
             _key=self._next_key,
         )
+
+    def _first_tried(self) -> float:
+        first = self.tries.first if self.tries is not None else 0.0
+        return first or self.began or self.frame.run.ids.clock() / TICKS
 
     def _next_key(self) -> str:
         thread = self.frame.run.thread or self.frame.state.checkpoint
@@ -132,7 +166,7 @@ _GIVEN: dict[str, Callable[[Running], Any]] = {
     "writer": lambda running: running.write_chunk,
     "store": lambda running: running.frame.run.store,
     "previous": lambda running: None,
-    "error": lambda running: None,
+    "error": lambda running: running.error,
 }
 
 
