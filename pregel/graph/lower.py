@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.channels import EphemeralValue, LastValueAfterFinish, NamedBarrierValue, NamedBarrierValueAfterFinish
 from pregel.constants import END, ROOT, START, TAG_HIDDEN
-from pregel.engine.node import AskingWriter, ChannelWrite, ChannelWriteEntry, PregelNode, Writer
+from pregel.engine.node import AskingWriter, ConstantWrite, PregelNode, Writer
 from pregel.engine.pregel import Pregel
 from pregel.graph import pydantic_adapter
 from pregel.graph.branch import BranchSpec, BranchWriter
 from pregel.graph.check import Checks, KeyCheck, checks_of
-from pregel.graph.route import Router, branch_channel, join_channel, wakes_of
+from pregel.graph.route import Router, join_channel, wakes_of
 from pregel.graph.schema import Channel, Mapper, channel_keys, managed_keys, mapper_of
 from pregel.graph.spec import DEFAULT_HANDLER, StateNodeSpec, command_ends_of
 from pregel.graph.write import InputWriter, RootWriter, StateWriter, UnknownKeys
@@ -66,6 +66,8 @@ class Lowering:
                     self.joining[start].append(join_channel(starts, end))
         self.managed = {schema: managed_keys(keys) for schema, keys in builder.schemas.items()}
         self.mappers = {schema: mapper_of(schema) for schema in builder.schemas}
+        self.managed_names = frozenset(builder.managed)
+        self.writer_kind = RootWriter if tuple(builder.channels) == (ROOT,) else StateWriter
         self.wakes = wakes_of([name for name, spec in builder.nodes.items() if not spec.is_error_handler])
         self.default_handler = DEFAULT_HANDLER if builder.defaults.error_handler is not None else None
         self.targets: dict[str, list[str]] = defaultdict(list)  # of the plain edges, by source
@@ -81,7 +83,7 @@ class Lowering:
         for name, spec in self.builder.nodes.items():
             lowered.nodes[name] = self.node(name, spec)
             if not spec.is_error_handler:
-                lowered.channels[branch_channel(name)] = trigger_of(spec)
+                lowered.channels[self.wakes[name][0]] = trigger_of(spec)
         if self.default_handler is not None:
             lowered.nodes[DEFAULT_HANDLER] = self.node(DEFAULT_HANDLER, self.default_handler_spec())
         for starts, end in self.joins:
@@ -107,7 +109,7 @@ class Lowering:
         handles, defaults = spec.is_error_handler, self.builder.defaults
         return PregelNode(
             channels=ROOT if keys == (ROOT,) else keys,
-            triggers=[] if handles else [branch_channel(name), *self.joined.get(name, ())],
+            triggers=[] if handles else [self.wakes[name][0], *self.joined.get(name, ())],
             bound=spec.runnable,
             mapper=self.mappers[spec.input_schema] or _picker(subgraph),
             managed=self.managed[spec.input_schema],
@@ -152,12 +154,11 @@ class Lowering:
 
     def writer(self, name: str, spec: StateNodeSpec, *, surplus: bool) -> StateWriter:
         """What writes a node's output."""
-        kind = RootWriter if tuple(self.builder.channels) == (ROOT,) else StateWriter
-        return kind(
+        return self.writer_kind(
             name,
             self.builder.channels,
             Router(name, self.wakes),
-            managed=self.builder.managed,
+            managed=self.managed_names,
             checks=self.checks,
             unknown_keys=self.unknown_keys,
             surplus=surplus,
@@ -166,11 +167,10 @@ class Lowering:
 
     def routes(self, source: str) -> list[Writer | AskingWriter]:
         """The writers for the edges that leave a node."""
-        targets = sorted(self.targets.get(source, ()), key=self.place)
-        entries = [ChannelWriteEntry(branch_channel(target), None) for target in targets]
-        entries += [ChannelWriteEntry(join, source) for join in self.joining.get(source, ())]
+        writes = [self.wakes[target] for target in sorted(self.targets.get(source, ()), key=self.places.__getitem__)]
+        writes += [(join, source) for join in self.joining.get(source, ())]
         branches = self.builder.branches.get(source, {})
-        static: list[Writer | AskingWriter] = [ChannelWrite(entries)] if entries else []
+        static: list[Writer | AskingWriter] = [ConstantWrite(writes)] if writes else []
         return [*static, *(self.branch(source, name, spec) for name, spec in branches.items())]
 
     def branch(self, source: str, name: str, spec: BranchSpec) -> BranchWriter:
@@ -179,10 +179,6 @@ class Lowering:
         schema = inherited if spec.input_schema is None else spec.input_schema
         router = Router(source, self.wakes)
         return BranchWriter(name, spec, router, keys=self.builder.schemas[schema], mapper=self.mappers[schema])
-
-    def place(self, name: str) -> int:
-        """Where a node stands in the builder."""
-        return self.places[name]
 
 
 def trigger_of(spec: StateNodeSpec) -> Channel:
