@@ -45,6 +45,7 @@ def one(node: Any, **options: Any) -> StateGraph[Any]:
 @pytest.mark.acceptance("S1-39")
 def test_a_value_error_is_retried_only_by_a_policy_that_says_so(run: Runner, saver: Saver, thread: Thread) -> None:
     calls: list[str] = []
+    siblings: list[str] = []
     app = one(failing(2, ValueError("x"), calls), retry_policy=NOW).compile(checkpointer=saver)
     with pytest.raises(ValueError, match="x"):
         run.invoke(app, {"a": []}, thread("1"))
@@ -52,7 +53,7 @@ def test_a_value_error_is_retried_only_by_a_policy_that_says_so(run: Runner, sav
 
     calls.clear()
     graph = one(failing(2, ValueError("x"), calls), retry_policy=NOW._replace(retry_on=ValueError))
-    app = graph.add_node("y", mark("y", siblings := [])).add_edge(START, "y").compile(checkpointer=saver)
+    app = graph.add_node("y", mark("y", siblings)).add_edge(START, "y").compile(checkpointer=saver)
 
     assert {"a": ["ok", "y"]} == run.invoke(app, {"a": []}, thread("2"))
     assert (3, ["y"]) == (len(calls), siblings)
@@ -189,7 +190,8 @@ def attempts(saver: InMemorySaver, config: Any) -> list[Any]:
 
 @pytest.mark.acceptance("S4-13", "S4-16")
 def test_a_retry_leaves_a_record_with_the_failure(run: Runner, thread: Thread) -> None:
-    saver, calls = InMemorySaver(), []
+    saver = InMemorySaver()
+    calls: list[str] = []
     app = one(failing(2, KeyError("x"), calls), retry_policy=NOW._replace(retry_on=KeyError)).compile(
         checkpointer=saver
     )
