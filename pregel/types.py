@@ -228,10 +228,19 @@ class TimeoutPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachePolicy:
-    """Which inputs share a cached result, and for how many seconds (None: for ever)."""
+    """Which inputs share a cached result, and for how many seconds (None: for ever).
+
+    Without a `key_func` inputs that are equal and of the same types share one.
+    """
 
     key_func: Callable[..., str | bytes] | None = None
-    ttl: int | None = None
+    ttl: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.ttl is not None and not self.ttl > 0:
+            raise InvalidInputError(f"ttl must be greater than 0, got {self.ttl}.", fix="Give seconds, or None.")
+        if self.key_func is not None and not callable(self.key_func):
+            raise InvalidInputError("key_func must be a function that returns a str or bytes for an input.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,7 +261,7 @@ class CacheKey(NamedTuple):
 
     ns: tuple[str, ...]
     key: str
-    ttl: int | None
+    ttl: float | None
 
 
 @dataclass

@@ -116,6 +116,7 @@ class Call:
             subgraphs=self.subgraphs,
             context=self._context(),
             store=self.graph.store,
+            cache=self._cache(),
             control=self.arguments.get("control"),
             metadata=_stored_metadata(self.config) if journal is not None else None,
             before=names_of(self.arguments.get("interrupt_before")),
@@ -137,6 +138,9 @@ class Call:
         """The page of history that a caller asks for; an addressed checkpoint is its newest entry's bound."""
         bound = ((before or {}).get("configurable") or {}).get("checkpoint_id")
         return Page(self.ns, bound, limit, filter)
+
+    def _cache(self) -> Any:
+        return self.nested.frame.cache if self.graph.cache is None and self.nested is not None else self.graph.cache
 
     def _context(self) -> Any:
         if self.context is None and self.nested is not None:

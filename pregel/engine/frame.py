@@ -25,6 +25,7 @@ class Run:
     __slots__ = (
         "after",
         "before",
+        "cache",
         "config",
         "context",
         "control",
@@ -53,6 +54,7 @@ class Run:
         subgraphs: bool = False,
         context: Any = None,
         store: Any = None,
+        cache: Any = None,
         control: RunControl | None = None,
         metadata: Mapping[str, Any] | None = None,
         before: frozenset[str] | str | None = None,
@@ -67,6 +69,7 @@ class Run:
         self.subgraphs = subgraphs
         self.context: Any = context
         self.store: Any = store
+        self.cache: Any = cache  # of the graph that was called; those inside without one of their own share it
         self.control = control
         self.metadata = dict(metadata or {})
         self.before, self.after = before, after  # static breakpoints of the call; None: the graph's own
@@ -154,6 +157,11 @@ class Frame:
         changed, seen = applied
         self.seen_news.update(seen)
         self.changed_news.update(dict.fromkeys(changed))
+
+    @property
+    def cache(self) -> Any:
+        """Where this graph's nodes look for results; None when there is no cache."""
+        return self.run.cache if self.graph.cache is None else self.graph.cache
 
     @property
     def drain_asked(self) -> str:

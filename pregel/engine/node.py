@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from pregel.errors import DefinitionError
 from pregel.runnable import Runnable, RunnableSequence, coerce_to_runnable
 from pregel.types import CachePolicy, RetryPolicy, TimeoutPolicy, checked_policies
+
+if TYPE_CHECKING:
+    from pregel.engine.caching import Caching
 
 Writes = list[tuple[str, Any]]
 
@@ -123,6 +126,7 @@ class PregelNode:
         "asks",
         "bound",
         "cache_policy",
+        "caching",
         "changing",
         "channels",
         "constant",
@@ -172,6 +176,7 @@ class PregelNode:
         self.managed = managed or {}
         self.retry_policy = checked_policies(retry_policy)
         self.cache_policy = cache_policy
+        self.caching: Caching | None = None  # in a graph: what stands before `bound` when there is a cache policy
         self.timeout = timeout
         self.tags = list(tags)
         self.metadata = metadata or {}
@@ -200,6 +205,15 @@ class PregelNode:
         for name, policy in policies.items():
             setattr(node, name, policy)
         node.direct = not (node.pure or node.policed)
+        return node
+
+    def behind(self, caching: Caching) -> PregelNode:
+        """A copy that looks into the cache before it calls anything."""
+        node = copy(self)
+        node.caching = caching
+        node.plain, node.asks, node.pure_input = None, True, False
+        if node.subgraph is None:
+            node.bound = caching
         return node
 
     def __repr__(self) -> str:

@@ -31,6 +31,7 @@ class Policies(NamedTuple):
     cache_policy: CachePolicy | None = None
     step_timeout: float | None = None
     error_handlers: Mapping[str, str] = {}
+    graph: str = ""  # the graph's name, under which results are cached
 
     def on(self, name: str, node: PregelNode) -> PregelNode:
         """The node under these policies: itself where they change nothing."""
@@ -42,6 +43,10 @@ class Policies(NamedTuple):
         if name in self.error_handlers and node.error_handler is None:
             news["error_handler"] = self.error_handlers[name]
         found = node.under(**news) if news else node
+        if found.cache_policy is not None and found.bound is not None:
+            from pregel.engine.caching import Caching  # which only graphs with a cache policy need
+
+            found = found.behind(Caching(found.bound, found.cache_policy, self.graph, name))
         if self.step_timeout is not None and found.direct:
             found = found.under()
             found.direct = False

@@ -25,7 +25,7 @@ from pregel.engine.node import NodeBuilder, PregelNode
 from pregel.engine.plan import TASKS, Plan, Policies
 from pregel.engine.running import Running
 from pregel.engine.snapshot import empty_snapshot
-from pregel.errors import DefinitionError, GraphInterrupt, NotBuiltError
+from pregel.errors import DefinitionError, GraphInterrupt, InvalidInputError, NotBuiltError
 from pregel.runnable import Runnable
 from pregel.types import Send, StateSnapshot, StateUpdate, checked_policies, ensure_valid_checkpointer
 
@@ -106,7 +106,9 @@ class Pregel(Runnable):
 
     def _prepare(self) -> None:
         """The indexes that runs use; made again for each copy."""
-        policies = Policies(self.retry_policy, self.cache_policy, self.step_timeout, self.node_error_handler_map)
+        policies = Policies(
+            self.retry_policy, self.cache_policy, self.step_timeout, self.node_error_handler_map, self.get_name()
+        )
         self.plan = Plan(self.nodes, self._data_channels(), self.output_channels, self.joins, policies)
         stream = self.stream_channels_asis
         self.output_keys = _keys(self.output_channels)
@@ -150,6 +152,26 @@ class Pregel(Runnable):
         if isinstance(context, dict) and schema is not None and not issubclass(schema, dict):
             return schema(**context)
         return context
+
+    def clear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """Forget the cached results of these nodes, or of all. ValueError when the graph has no cache."""
+        namespaces = self._cached(nodes)
+        self.cache.clear(namespaces)
+
+    async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """Like `clear_cache`, awaited."""
+        namespaces = self._cached(nodes)
+        await self.cache.aclear(namespaces)
+
+    def _cached(self, nodes: Sequence[str] | None) -> list[tuple[str, ...]]:
+        from pregel.cache.keys import node_namespace
+
+        if self.cache is None:
+            raise InvalidInputError("No cache is set for this graph.", fix="Compile it with cache=InMemoryCache().")
+        names = list(self.nodes) if nodes is None else [nodes] if isinstance(nodes, str) else list(nodes)
+        if unknown := [name for name in names if name not in self.nodes]:
+            raise InvalidInputError(f"No node is called {', '.join(map(repr, unknown))}.", fix="Give names of nodes.")
+        return [node_namespace(self.get_name(), name) for name in names]
 
     def copy(self, update: Mapping[str, Any] | None = None) -> Pregel:
         """Another instance with some attributes replaced."""

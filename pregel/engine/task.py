@@ -10,6 +10,7 @@ from pregel.engine.ids import task_parts, uuid_text
 from pregel.engine.running import Running
 from pregel.engine.state import hand_out
 from pregel.errors import NodeError
+from pregel.types import CacheKey
 
 if TYPE_CHECKING:
     from pregel.engine.frame import Frame
@@ -53,6 +54,7 @@ class Task(Running):
     child: Frame | None = None
     writes_stored = False  # they come from the journal, the task does not run
     cached = False  # its output comes from the cache, the node did not run
+    cache_key: CacheKey | None = None  # where its output is cached, once its input is known
     origin: Task | None = None  # the failed task that this one, an error handler's, is for
     _id = ""
     _path_text = ""
