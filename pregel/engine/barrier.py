@@ -18,12 +18,20 @@ from typing import Any
 
 from pregel.checkpoint.records import ATTEMPT, ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME, TaskWrites
 from pregel.engine.clock import left_behind, timed_out
-from pregel.engine.effects import Cancel, Done, Drain, Due, Event, Failed, Flow, Gone, Paused, Step, Timeout
+from pregel.engine.effects import Cancel, Done, Drain, Drained, Due, Event, Failed, Flow, Gone, Paused, Step, Timeout
 from pregel.engine.frame import Frame
 from pregel.engine.running import TICKS
 from pregel.engine.show import task_update
 from pregel.engine.task import Task, Tries, handling
-from pregel.errors import GraphBubbleUp, InternalError, NodeTimeoutError, ParentCommand, StepTimeoutError, told
+from pregel.errors import (
+    GraphBubbleUp,
+    GraphDrained,
+    InternalError,
+    NodeTimeoutError,
+    ParentCommand,
+    StepTimeoutError,
+    told,
+)
 from pregel.types import Interrupt, RetryPolicy, seconds
 
 
@@ -32,7 +40,7 @@ class Barrier:
 
     cancelled = ""
     draining = ""
-    is_torn = False  # a task is gone that did not finish
+    is_torn = False  # a task was cancelled or drained before it finished
     failed: Sequence[tuple[Task, BaseException]] = ()
     paused: Sequence[tuple[Task, tuple[Interrupt, ...]]] = ()
     commands: Sequence[tuple[Task, ParentCommand]] = ()
@@ -166,6 +174,9 @@ class Barrier:
         if isinstance(error, ParentCommand) and self.frame.ns:
             self.commands = [*self.commands, (task, error)]
             return
+        if isinstance(error, GraphDrained):  # of a graph that the node called
+            self._rest(error.reason)
+            return
         self._failure(task, self.late.get(task, error), step)
 
     def _failure(self, task: Task, error: BaseException, step: Step) -> None:
@@ -244,6 +255,14 @@ class Barrier:
     def _drain(self, event: Drain, step: Step) -> None:
         self.draining = event.why
 
+    def _drained(self, event: Drained, step: Step) -> None:
+        if self._ends(event.task):
+            self._rest(event.why)
+
+    def _rest(self, why: str) -> None:
+        """A task stopped half-way without an error: the step ends with its siblings and is not applied."""
+        self.draining, self.is_torn = why, True
+
     def _stop(self, step: Step, *, abandon: bool = False) -> None:
         step.cancel = [*step.cancel, *((task, abandon) for task in self.open)]
 
@@ -304,4 +323,5 @@ _FEEDERS: dict[type[Event], Callable[[Barrier, Any, Step], None]] = {
     Timeout: Barrier._timeout,
     Cancel: Barrier._cancel,
     Drain: Barrier._drain,
+    Drained: Barrier._drained,
 }

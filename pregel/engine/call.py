@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import checked_place
 from pregel.checkpoint.records import Page
-from pregel.config import DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, merge_configs
+from pregel.config import COORDINATES, DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, merge_configs
 from pregel.engine.family import family
 from pregel.engine.frame import Frame, Run
 from pregel.engine.ids import Ids
@@ -72,7 +72,7 @@ class Call:
         own = (config or {}).get("configurable") or {}
         ambient = current_task.get()
         self.nested: Any = ambient if isinstance(ambient, Running) and not _has_place(own) else None
-        self.config = merge_configs(graph.config, config)
+        self.config = merge_configs(_inherited(self.nested, config), graph.config, config)
         self.modes = checked_modes(modes)
         self.output_keys = checked_keys(graph, output_keys)
         self.subgraphs = subgraphs
@@ -87,6 +87,8 @@ class Call:
             self.thread, self.ns = checked_place(_thread_of(place), str(place.get("checkpoint_ns") or ""))
             self.checkpoint = place.get("checkpoint_id") or None
         self.durability = checked_durability(durability or "sync")
+        if self.room is not None and self.room < 1:
+            raise InvalidInputError("max_concurrency must be at least 1.", fix="Leave it out, or give a larger one.")
 
     @property
     def journaled(self) -> bool:
@@ -117,7 +119,7 @@ class Call:
             context=self._context(),
             store=self.graph.store,
             cache=self._cache(),
-            control=self.arguments.get("control"),
+            control=self._control(),
             metadata=_stored_metadata(self.config) if journal is not None else None,
             before=names_of(self.arguments.get("interrupt_before")),
             after=names_of(self.arguments.get("interrupt_after")),
@@ -139,6 +141,10 @@ class Call:
         bound = ((before or {}).get("configurable") or {}).get("checkpoint_id")
         return Page(self.ns, bound, limit, filter)
 
+    def _control(self) -> Any:
+        control = self.arguments.get("control")
+        return self.nested.frame.run.control if control is None and self.nested is not None else control
+
     def _cache(self) -> Any:
         return self.nested.frame.cache if self.graph.cache is None and self.nested is not None else self.graph.cache
 
@@ -146,6 +152,19 @@ class Call:
         if self.context is None and self.nested is not None:
             return self.nested.frame.run.context
         return self.graph.coerce_context(self.context)
+
+
+def _inherited(node: Running | None, given: RunnableConfig | None) -> RunnableConfig | None:
+    """What a graph that a node calls has from that node: its config, without what says where the node is."""
+    if node is None:
+        return None
+    known = set((given or {}).get("tags") or ())
+    inherited: Any = {key: value for key, value in node.config.items() if key not in ("run_name", "run_id")}
+    inherited["tags"] = [tag for tag in inherited.get("tags") or () if tag not in known]
+    for part, own in (("metadata", "langgraph_"), ("configurable", "__pregel_")):
+        values = (inherited.get(part) or {}).items()
+        inherited[part] = {k: v for k, v in values if not k.startswith(own) and k not in COORDINATES}
+    return inherited  # type: ignore[no-any-return]  # it has the keys of one
 
 
 def _has_place(configurable: dict[str, Any]) -> bool:

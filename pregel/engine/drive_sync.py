@@ -187,7 +187,8 @@ class BlockingDriver:
     def wait(self) -> list[Event | Chunk]:
         """What happened next; blocks until something did."""
         if on_worker() and self.inbox.empty():
-            job = next((job for job in self.jobs.values() if job.claim()), None)
+            beyond = set(self.waiting)  # there is no room for these
+            job = next((job for job in self.jobs.values() if job not in beyond and job.claim()), None)
             if job is not None:
                 job.run()
         due = self._next_timer() if self.timers else None

@@ -20,6 +20,7 @@ from typing import Any
 from pregel.engine.effects import (
     Cancel,
     Done,
+    Drained,
     Entered,
     Event,
     Failed,
@@ -35,7 +36,7 @@ from pregel.engine.frame import Frame
 from pregel.engine.loop import loop
 from pregel.engine.resume import Entry
 from pregel.engine.task import Task
-from pregel.errors import InternalError, InvalidUpdateError
+from pregel.errors import GraphDrained, InternalError, InvalidUpdateError
 
 ROOM = 64
 ENDS = (Done, Failed, Paused, Gone)
@@ -275,4 +276,6 @@ def _news(task: Task, result: Result) -> Event:
         return Paused(task, result.asked)
     if result.status == "cancelled":
         return Gone(task)
+    if isinstance(result.error, GraphDrained):
+        return Drained(task, result.error.reason)
     return Failed(task, result.error or InternalError(f"A subgraph ended as {result.status} and said nothing."))

@@ -74,7 +74,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             step = yield from barrier.gather(step, heard)
             if barrier.failed and step.claim:  # an input that is none: nothing of this call was stored yet, nothing is
                 return Result("failed", error=barrier.first_error)
-            if barrier.failed or barrier.paused or (barrier.cancelled and barrier.is_torn):
+            if barrier.failed or barrier.paused or barrier.is_torn:
                 return (yield from _incomplete(frame, step, barrier))
             if barrier.commands:
                 commands = [error.command for _, error in barrier.commands]
@@ -214,6 +214,9 @@ def _incomplete(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
         return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))
     if barrier.failed:
         return (yield from close(frame, step, "failed", error=barrier.first_error))
+    if not barrier.paused:
+        drain = barrier.draining
+        return (yield from close(frame, step, "drained", reason=drain, error=GraphDrained(drain)))
     if frame.run.journal is None and frame.is_root and not frame.home:
         return (yield from close(frame, step, "failed", error=_unanswerable(barrier)))
     for questions in barrier.asked:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pregel.config import RunnableConfig
+from pregel.config import RunnableConfig, merge_configs
 from pregel.engine.ids import idempotency_key, interrupt_id
 from pregel.errors import GraphInterrupt, InternalError, NodeError, NodeTimeoutError
-from pregel.runtime import ExecutionInfo, Runtime
+from pregel.runtime import ExecutionInfo, Runtime, ServerInfo
 from pregel.types import Interrupt
 
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ class Running:
                 node_attempt=self.attempt,
                 node_first_attempt_time=self._first_tried(),
             ),
+            server_info=_server_info(run.config),
             _key=self._next_key,
         )
 
@@ -170,10 +171,21 @@ _GIVEN: dict[str, Callable[[Running], Any]] = {
 }
 
 
+def _server_info(config: RunnableConfig) -> ServerInfo | None:
+    """The server that runs the graph, as its configurable keys say."""
+    place = config.get("configurable") or {}
+    assistant, graph = place.get("assistant_id"), place.get("graph_id")
+    if not assistant and not graph:
+        return None
+    return ServerInfo(
+        assistant_id=str(assistant or ""), graph_id=str(graph or ""), user=place.get("langgraph_auth_user")
+    )
+
+
 def task_config(task: Running) -> RunnableConfig:
     """The config that a node sees: the caller's, with the task's coordinates."""
-    run = task.frame.run
-    base = run.config
+    run, graph = task.frame.run, task.frame.graph
+    base = run.config if task.frame.is_root or not graph.config else merge_configs(run.config, graph.config)
     place = {
         "langgraph_step": task.step,
         "langgraph_node": task.name,
