@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pregel.checkpoint.keys import checked_place
 from pregel.checkpoint.records import Page
 from pregel.config import COORDINATES, DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, merge_configs
+from pregel.constants import LIFECYCLE
 from pregel.engine.family import family
 from pregel.engine.frame import Frame, Run
 from pregel.engine.ids import Ids
@@ -21,6 +22,7 @@ from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerE
 from pregel.types import DURABILITIES, STREAM_MODES
 
 if TYPE_CHECKING:
+    from pregel.callbacks import GraphCallbacks
     from pregel.engine.effects import Flow, Result
     from pregel.engine.pregel import Pregel
 
@@ -39,6 +41,7 @@ class Call:
 
     __slots__ = (
         "arguments",
+        "callbacks",
         "checkpoint",
         "config",
         "context",
@@ -74,6 +77,9 @@ class Call:
         self.nested: Any = ambient if isinstance(ambient, Running) and not _has_place(own) else None
         self.config = merge_configs(_inherited(self.nested, config), graph.config, config)
         self.modes = checked_modes(modes)
+        self.callbacks = _callbacks(self.config) if self.nested is None else None
+        if self.callbacks is not None:
+            self.modes |= {LIFECYCLE}
         self.output_keys = checked_keys(graph, output_keys)
         self.subgraphs = subgraphs
         self.context = context
@@ -165,6 +171,14 @@ def _inherited(node: Running | None, given: RunnableConfig | None) -> RunnableCo
         values = (inherited.get(part) or {}).items()
         inherited[part] = {k: v for k, v in values if not k.startswith(own) and k not in COORDINATES}
     return inherited  # type: ignore[no-any-return]  # it has the keys of one
+
+
+def _callbacks(config: RunnableConfig) -> GraphCallbacks | None:
+    if not config.get("callbacks"):
+        return None
+    from pregel.callbacks import lifecycle_callbacks  # few calls have handlers, and what these need is dear to import
+
+    return lifecycle_callbacks(config)
 
 
 def _has_place(configurable: dict[str, Any]) -> bool:

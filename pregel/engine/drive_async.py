@@ -18,11 +18,12 @@ import inspect
 import os
 import random
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Any
 
+from pregel.constants import LIFECYCLE
 from pregel.engine.body_async import arun_body
 from pregel.engine.clock import Clock, left_behind, timed_out
 from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step, Timeout
@@ -58,10 +59,11 @@ class AwaitingDriver:
         self.fatal: BaseException | None = None  # a worker's KeyboardInterrupt or SystemExit
         self.process = os.getpid()
 
-    async def run(self) -> Result:
-        """The result, with nothing shown."""
-        async for _ in self.chunks():
-            pass
+    async def run(self, tell: Callable[[Any], Awaitable[None]] | None = None) -> Result:
+        """The result, with nothing shown; `tell` hears of the lifecycle."""
+        async for _, mode, event in self.chunks():
+            if tell is not None and mode == LIFECYCLE:
+                await tell(event)
         assert self.ended
         return self.result  # type: ignore[return-value]  # None only from flows that say so
 

@@ -15,11 +15,13 @@ import os
 import random
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
+from typing import Any
 
+from pregel.constants import LIFECYCLE
 from pregel.engine.body import run_body
 from pregel.engine.clock import Clock, left_behind, timed_out
 from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step, Timeout
@@ -53,10 +55,11 @@ class BlockingDriver:
         self.fatal: BaseException | None = None  # a worker's KeyboardInterrupt or SystemExit
         self.process = os.getpid()
 
-    def run(self) -> Result:
-        """The result, with nothing shown."""
-        for _ in self.chunks():
-            pass
+    def run(self, tell: Callable[[Any], None] | None = None) -> Result:
+        """The result, with nothing shown; `tell` hears of the lifecycle."""
+        for _, mode, event in self.chunks():
+            if tell is not None and mode == LIFECYCLE:
+                tell(event)
         assert self.ended
         return self.result  # type: ignore[return-value]  # None only from flows that say so
 

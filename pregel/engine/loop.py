@@ -13,18 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.records import ATTEMPT, Release, Status, Write
+from pregel.constants import LIFECYCLE
 from pregel.engine.apply import apply
 from pregel.engine.barrier import Barrier, row_of, take_in
 from pregel.engine.effects import Done, Event, Flow, Result, RunStatus, Step
 from pregel.engine.frame import Frame
 from pregel.engine.plan import INTERRUPT_SEEN, plan
 from pregel.engine.resume import Entry, Opening, begin, commit
-from pregel.engine.show import interrupt_update, state_values, task_update, touches
+from pregel.engine.show import interrupt_update, paused, resumed, state_values, task_update, touches
 from pregel.engine.task import Task, Tries, handling
 from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError, NoCheckpointerError, StoredError, told
+
+if TYPE_CHECKING:
+    from pregel.callbacks import GraphLifecycleStatus
 
 THREAD_STATUS: dict[RunStatus, Status] = {
     "done": "idle",
@@ -45,6 +49,8 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
     step, state = opening.step, frame.state
     frame.tasks_fresh = not opening.resumed
     if opening.resumed:
+        if LIFECYCLE in frame.run.modes:
+            step.emit.append(resumed(frame))
         show_values(frame, step)
     while True:
         if state.step > state.stop:
@@ -57,7 +63,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         if opening.resumed or frame.answers:
             tasks, ready = _reuse(frame, tasks, opening, step)
         if ready and frame.before and _breaks(frame, frame.before, tasks):
-            return (yield from _stop_at_breakpoint(frame, step))
+            return (yield from _stop_at_breakpoint(frame, step, "interrupt_before"))
         heard: Sequence[Event] | None = None
         if len(tasks) == len(ready) == 1 and tasks[0].node.direct:
             step.start.append(tasks[0])
@@ -90,7 +96,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         if barrier is not None and barrier.cancelled:  # too late for this step, which was whole
             return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))
         if frame.after and _breaks(frame, frame.after, tasks):
-            return (yield from _stop_at_breakpoint(frame, step))
+            return (yield from _stop_at_breakpoint(frame, step, "interrupt_after"))
         if (drain := frame.drain_asked or (barrier.draining if barrier else "")) and plan(frame.plan, frame):
             return (yield from close(frame, step, "drained", reason=drain, error=GraphDrained(drain)))
 
@@ -201,7 +207,9 @@ def _breaks(frame: Frame, names: frozenset[str] | str, tasks: Sequence[Task]) ->
     return any(task.name in names for task in tasks)
 
 
-def _stop_at_breakpoint(frame: Frame, step: Step) -> Flow[Result]:
+def _stop_at_breakpoint(frame: Frame, step: Step, where: GraphLifecycleStatus) -> Flow[Result]:
+    if frame.is_root and LIFECYCLE in frame.run.modes:
+        step.emit.append(paused(frame, where))
     if "updates" in frame.shows:
         step.emit.append((frame.ns, "updates", interrupt_update(())))
     return (yield from close(frame, step, "interrupted", reason="breakpoint"))
@@ -226,6 +234,8 @@ def _incomplete(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
             show_values(frame, step, __interrupt__=questions)
     _fold_finished(frame, barrier.in_order, step)
     asked = tuple(question for questions in barrier.asked for question in questions)
+    if frame.is_root and LIFECYCLE in frame.run.modes:
+        step.emit.append(paused(frame, "pending", asked))
     return (yield from close(frame, step, "interrupted", asked=asked))
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pregel.channels import BaseChannel, Topic
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.config import RunnableConfig, merge_configs
+from pregel.constants import LIFECYCLE
 from pregel.engine.admin import history_flow, state_flow, update_flow
 from pregel.engine.call import Call, names_of, require_saver
 from pregel.engine.check import check_graph, checked_updates
@@ -221,7 +222,8 @@ class Pregel(Runnable):
         for _ in range(MISSES):
             frame, flow = call.start(BlockingJournal)
             try:
-                result = BlockingDriver(flow, frame.run.journal, room=call.room).run()  # type: ignore[arg-type]
+                driver = BlockingDriver(flow, frame.run.journal, room=call.room)  # type: ignore[arg-type]
+                result = driver.run() if call.callbacks is None else driver.run(call.callbacks.tell)
             except ClaimMissed:
                 continue
             if result.error is not None:
@@ -251,7 +253,8 @@ class Pregel(Runnable):
         for _ in range(MISSES):
             frame, flow = call.start(_awaiting_journal())
             try:
-                result = await _awaiting_driver(flow, frame, room=call.room).run()
+                driver = _awaiting_driver(flow, frame, room=call.room)
+                result = await (driver.run() if call.callbacks is None else driver.run(call.callbacks.atell))
             except ClaimMissed:
                 continue
             if result.error is not None:
@@ -310,7 +313,10 @@ class Pregel(Runnable):
             chunks = driver.chunks()
             try:
                 for chunk in chunks:
-                    yield shape(chunk)
+                    if call.callbacks is not None and chunk[1] == LIFECYCLE:
+                        call.callbacks.tell(chunk[2])
+                    else:
+                        yield shape(chunk)
             except ClaimMissed:
                 continue
             finally:
@@ -329,7 +335,10 @@ class Pregel(Runnable):
             chunks = driver.chunks()
             try:
                 async for chunk in chunks:
-                    yield shape(chunk)
+                    if call.callbacks is not None and chunk[1] == LIFECYCLE:
+                        await call.callbacks.atell(chunk[2])
+                    else:
+                        yield shape(chunk)
             except ClaimMissed:
                 continue
             finally:
