@@ -171,6 +171,15 @@ _GIVEN: dict[str, Callable[[Running], Any]] = {
 }
 
 
+_TOLD = ("thread_id", "run_id", "assistant_id", "graph_id")
+
+
+def _told_of(config: RunnableConfig) -> dict[str, Any]:
+    """What of a config's place stands in its metadata as well, for whoever traces."""
+    place = config.get("configurable") or {}
+    return {key: place[key] for key in _TOLD if place.get(key) is not None}
+
+
 def _server_info(config: RunnableConfig) -> ServerInfo | None:
     """The server that runs the graph, as its configurable keys say."""
     place = config.get("configurable") or {}
@@ -196,7 +205,7 @@ def task_config(task: Running) -> RunnableConfig:
     return {
         **base,
         "tags": [*base.get("tags", []), *task.node.tags],
-        "metadata": {**base.get("metadata", {}), **place, **task.node.metadata},
+        "metadata": {**_told_of(base), **base.get("metadata", {}), **place, **task.node.metadata},
         "configurable": {
             **base.get("configurable", {}),
             "checkpoint_ns": task.ns,

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from pregel.graph.route import Router, join_channel, wakes_of
 from pregel.graph.schema import Channel, Mapper, channel_keys, managed_keys, mapper_of
 from pregel.graph.spec import DEFAULT_HANDLER, StateNodeSpec, command_ends_of
 from pregel.graph.write import InputWriter, RootWriter, StateWriter, UnknownKeys
-from pregel.runnable import coerce_to_runnable
+from pregel.runnable import Runnable, coerce_to_runnable
 from pregel.types import checked_policies
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Lowering:
         return PregelNode(
             channels=ROOT if keys == (ROOT,) else keys,
             triggers=[] if handles else [self.wakes[name][0], *self.joined.get(name, ())],
-            bound=spec.runnable,
+            bound=self.bound(spec.runnable),
             mapper=self.mappers[spec.input_schema] or _picker(subgraph),
             managed=self.managed[spec.input_schema],
             writers=[self.writer(name, spec, surplus=subgraph is not None), *self.routes(name)],
@@ -122,6 +123,14 @@ class Lowering:
             metadata=spec.metadata,
             subgraphs=[subgraph] if subgraph is not None else [],
         )
+
+    def bound(self, runnable: Runnable) -> Runnable:
+        """What a node calls; in a process that uses LangChain its ambient config is set around it."""
+        if "langchain_core" not in sys.modules:
+            return runnable
+        from pregel.interop.langchain import under_langchain
+
+        return under_langchain(runnable)
 
     def default_handler_spec(self) -> StateNodeSpec:
         """The handler of all nodes that have none of their own; it reads the whole state."""

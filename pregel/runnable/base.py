@@ -88,6 +88,23 @@ class Runnable:
         """The output as chunks, awaited."""
         yield await self.ainvoke(input, config, **kwargs)
 
+    def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """The chunks for an input that comes in chunks itself, which are added up first."""
+        total: Any = None
+        for place, chunk in enumerate(input):
+            total = chunk if place == 0 else added(total, chunk)
+        yield from self.stream(total, config, **kwargs)
+
+    async def atransform(
+        self, input: AsyncIterator[Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Any]:
+        """The same, awaited."""
+        total, first = None, True
+        async for chunk in input:
+            total, first = (chunk if first else added(total, chunk)), False
+        async for chunk in self.astream(total, config, **kwargs):
+            yield chunk
+
     def batch(
         self,
         inputs: Sequence[Any],
@@ -207,6 +224,14 @@ class Runnable:
         from pregel.runnable.compose import RunnableSequence
 
         return RunnableSequence(other, self)
+
+
+def added(total: Any, chunk: Any) -> Any:
+    """Two chunks as one; the later one where they cannot be added."""
+    try:
+        return total + chunk
+    except TypeError:
+        return chunk
 
 
 def running_for(config: RunnableConfig | None) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -113,6 +113,10 @@ class RunnableBinding(Runnable):
             yield chunk
 
 
+ADAPTERS: list[Callable[[Any, Any], Any]] = []
+"""(object, input) -> input as the object takes it: what `pregel.interop` knows of other libraries."""
+
+
 class RunnableForeign(Runnable):
     """Somebody else's object with invoke and ainvoke."""
 
@@ -122,16 +126,21 @@ class RunnableForeign(Runnable):
         self.has_sync, self.has_async = hasattr(bound, "invoke"), hasattr(bound, "ainvoke")
 
     def call(self, value: Any, running: Any) -> Any:
-        return self.bound.invoke(value, running.config)
+        return self.bound.invoke(self._adapted(value), running.config)
 
     async def acall(self, value: Any, running: Any) -> Any:
-        return await self.bound.ainvoke(value, running.config)
+        return await self.bound.ainvoke(self._adapted(value), running.config)
 
     def call_with(self, value: Any, running: Any, kwargs: Mapping[str, Any]) -> Any:
-        return self.bound.invoke(value, running.config, **kwargs)
+        return self.bound.invoke(self._adapted(value), running.config, **kwargs)
 
     async def acall_with(self, value: Any, running: Any, kwargs: Mapping[str, Any]) -> Any:
-        return await self.bound.ainvoke(value, running.config, **kwargs)
+        return await self.bound.ainvoke(self._adapted(value), running.config, **kwargs)
+
+    def _adapted(self, value: Any) -> Any:
+        for adapt in ADAPTERS:
+            value = adapt(self.bound, value)
+        return value
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Its own chunks, where it streams."""

@@ -9,7 +9,8 @@ from types import FunctionType
 from typing import Any
 
 from pregel.errors import AsyncOnlyError, InvalidInputError
-from pregel.runnable.base import Runnable
+from pregel.runnable.base import Runnable, added
+from pregel.warnings import warn_caller
 
 LAMBDA_DEPTH = 25  # of lambdas that return runnables
 INJECTED = ("config", "writer", "store", "previous", "runtime")
@@ -163,6 +164,8 @@ def _is_injected(param: inspect.Parameter) -> bool:
     expected = _ANNOTATIONS.get(param.name)
     if expected is None or param.annotation is inspect.Parameter.empty or param.name == "writer":
         return True
+    if expected not in text and param.name == "config" and param.default is inspect.Parameter.empty:
+        warn_caller(f"A parameter named config is annotated {text}, not RunnableConfig: nothing is given for it.")
     return expected in text
 
 
@@ -174,7 +177,7 @@ def _collect(func: Callable[..., Any]) -> Callable[..., Any]:
     def collected(*args: Any, **kwargs: Any) -> Any:
         total: Any = None
         for index, chunk in enumerate(func(*args, **kwargs)):
-            total = chunk if index == 0 else _add(total, chunk)
+            total = chunk if index == 0 else added(total, chunk)
         return total
 
     return collected
@@ -188,14 +191,7 @@ def _acollect(func: Callable[..., Any]) -> Callable[..., Any]:
         total: Any = None
         first = True
         async for chunk in func(*args, **kwargs):
-            total, first = (chunk if first else _add(total, chunk)), False
+            total, first = (chunk if first else added(total, chunk)), False
         return total
 
     return collected
-
-
-def _add(total: Any, chunk: Any) -> Any:
-    try:
-        return total + chunk
-    except TypeError:
-        return chunk

@@ -1,0 +1,1 @@
+"""What connects this library with others, in processes that use both."""
