@@ -172,7 +172,7 @@ class Barrier:
         if not self._ends(task):
             return
         if isinstance(error, ParentCommand) and self.frame.ns:
-            self.commands = [*self.commands, (task, error)]
+            self.commands = sorted([*self.commands, (task, error)], key=lambda pair: _order(pair[0]))
             return
         if isinstance(error, GraphDrained):  # of a graph that the node called
             self._rest(error.reason)
