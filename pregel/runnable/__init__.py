@@ -38,3 +38,6 @@ __all__ = [
     "injections",
     "is_async_callable",
 ]
+
+for _name in __all__:
+    globals()[_name].__module__ = __name__  # where users find it
