@@ -83,7 +83,7 @@ class Pregel(Runnable):
         if TASKS in self.channels and not isinstance(self.channels[TASKS], Topic):
             raise DefinitionError(f"Channel {TASKS!r} is reserved.", fix="Name your channel otherwise.")
         self.channels[TASKS] = Topic(Send, accumulate=False)
-        self.stream_mode, self.stream_eager, self.step_timeout = stream_mode, stream_eager, step_timeout
+        self.stream_mode, self.stream_eager, self._step_timeout = stream_mode, stream_eager, step_timeout
         self.input_channels, self.output_channels = input_channels, output_channels
         self.stream_channels = stream_channels
         self.interrupt_before_nodes, self.interrupt_after_nodes = interrupt_before_nodes, interrupt_after_nodes
@@ -117,6 +117,17 @@ class Pregel(Runnable):
         self.before, self.after = names_of(self.interrupt_before_nodes), names_of(self.interrupt_after_nodes)
         self.outputs_expire = any(self.plan.channels[key].expires for key in self.plan.output_keys)
         self.names = (*self.channels, *self.nodes)
+
+    @property
+    def step_timeout(self) -> float | None:
+        """The seconds that each superstep may take; may be set. None: any number."""
+        return self._step_timeout
+
+    @step_timeout.setter
+    def step_timeout(self, seconds: float | None) -> None:
+        self._step_timeout = seconds
+        self.validate()
+        self._prepare()
 
     def _data_channels(self) -> dict[str, BaseChannel[Any, Any, Any]]:
         return {name: channel for name, channel in self.channels.items() if isinstance(channel, BaseChannel)}

@@ -9,13 +9,18 @@ from typing import Any
 
 import pytest
 
+from pregel.channels import EphemeralValue, LastValue
+from pregel.engine.node import ChannelWrite, ChannelWriteEntry, NodeBuilder, PregelNode
+from pregel.engine.pregel import Pregel
 from pregel.errors import DefinitionError, GraphValidationError, NodeError, NodeTimeoutError, StoredError
 from pregel.graph import START, StateGraph
+from pregel.runnable import coerce_to_runnable
 from pregel.types import Command, RetryPolicy, Send, interrupt
 
 from .conftest import Runner
 from .marks import Saver, State, Thread, mark
 
+OUT = ChannelWrite([ChannelWriteEntry("out")])
 NOW = RetryPolicy(initial_interval=0.0, jitter=False, max_attempts=3, retry_on=ValueError)
 
 
@@ -215,3 +220,24 @@ def test_edges_to_a_handler_and_doubled_names_are_refused() -> None:
     graph = StateGraph(State).add_node("x", mark("x"), error_handler=note).add_edge(START, "x")
     with pytest.raises(GraphValidationError, match="is an error handler"):
         graph.add_edge("x", "__error_handler__x").compile()
+
+
+def test_a_raw_graph_maps_nodes_to_their_handlers(run: Runner, saver: Saver, thread: Thread) -> None:
+    def handler(value: Any, error: NodeError) -> str:
+        return f"{error.node} failed on {value}"
+
+    app = Pregel(
+        nodes={
+            "n": NodeBuilder().subscribe_only("in").do(failing(ValueError())).write_to("out"),
+            "h": PregelNode(channels="in", triggers=[], bound=coerce_to_runnable(handler), writers=[OUT]),
+        },
+        channels={"in": EphemeralValue(str), "out": LastValue(str)},
+        input_channels="in",
+        output_channels="out",
+        checkpointer=saver,
+        node_error_handler_map={"n": "h"},
+    )
+
+    assert "n failed on x" == run.invoke(app, "x", thread("1"))
+    with pytest.raises(GraphValidationError, match="unknown node 'typo'"):
+        app.copy({"node_error_handler_map": {"n": "typo"}}).validate()

@@ -303,9 +303,11 @@ def test_a_superstep_has_a_limit_of_its_own(run: Runner, gate: threading.Event) 
     app.step_timeout = SOON
 
     with pytest.raises(StepTimeoutError, match="Timed out") as caught:
-        run.invoke(app.copy(), {"a": []})
+        run.invoke(app, {"a": []})
 
     assert isinstance(caught.value, TimeoutError)
+    with pytest.raises(InvalidInputError, match="greater than 0"):
+        app.step_timeout = 0
 
 
 @pytest.mark.parametrize("timeout", [0, -1, timedelta(0), TimeoutPolicy])
