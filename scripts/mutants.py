@@ -472,8 +472,8 @@ MUTANTS = (
     mutant(
         "a drained subgraph counts as failed",
         "tests/behaviour/test_drain.py",
-        "pregel/engine/family.py",
-        "if isinstance(result.error, GraphDrained):",
+        "pregel/engine/barrier.py",
+        "if isinstance(error, GraphDrained):",
         "if False:",
     ),
 )

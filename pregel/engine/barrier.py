@@ -18,7 +18,7 @@ from typing import Any
 
 from pregel.checkpoint.records import ATTEMPT, ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME, TaskWrites
 from pregel.engine.clock import left_behind, timed_out
-from pregel.engine.effects import Cancel, Done, Drain, Drained, Due, Event, Failed, Flow, Gone, Paused, Step, Timeout
+from pregel.engine.effects import Cancel, Done, Drain, Due, Event, Failed, Flow, Gone, Paused, Step, Timeout
 from pregel.engine.frame import Frame
 from pregel.engine.running import TICKS
 from pregel.engine.show import task_update
@@ -174,8 +174,8 @@ class Barrier:
         if isinstance(error, ParentCommand) and self.frame.ns:
             self.commands = sorted([*self.commands, (task, error)], key=lambda pair: _order(pair[0]))
             return
-        if isinstance(error, GraphDrained):  # of a graph that the node called
-            self._rest(error.reason)
+        if isinstance(error, GraphDrained):  # of a graph inside: the step ends with its siblings and is not applied
+            self.draining, self.is_torn = error.reason, True
             return
         self._failure(task, self.late.get(task, error), step)
 
@@ -255,14 +255,6 @@ class Barrier:
     def _drain(self, event: Drain, step: Step) -> None:
         self.draining = event.why
 
-    def _drained(self, event: Drained, step: Step) -> None:
-        if self._ends(event.task):
-            self._rest(event.why)
-
-    def _rest(self, why: str) -> None:
-        """A task stopped half-way without an error: the step ends with its siblings and is not applied."""
-        self.draining, self.is_torn = why, True
-
     def _stop(self, step: Step, *, abandon: bool = False) -> None:
         step.cancel = [*step.cancel, *((task, abandon) for task in self.open)]
 
@@ -323,5 +315,4 @@ _FEEDERS: dict[type[Event], Callable[[Barrier, Any, Step], None]] = {
     Timeout: Barrier._timeout,
     Cancel: Barrier._cancel,
     Drain: Barrier._drain,
-    Drained: Barrier._drained,
 }

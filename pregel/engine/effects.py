@@ -4,7 +4,7 @@
    before what starts. That order is the durability rule.
 2. `writes` and `saves` of one Step are one transaction.
 3. An event carries the `Task` object it is about, so news of an attempt that is over is told by identity.
-4. Exactly one of Done, Failed, Paused, Gone, Drained ends each started or cancelled task; nothing else frees its slot.
+4. Exactly one of Done, Failed, Paused, Gone ends each started or cancelled task; nothing else frees its slot.
 5. A Step with `wait` False is answered as soon as it is performed.
 """
 
@@ -121,15 +121,6 @@ class Gone(TaskEvent):
 
     def __init__(self, task: Task, *, lives: bool = False) -> None:
         self.task, self.lives = task, lives
-
-
-class Drained(TaskEvent):
-    """The graph that the task runs stopped between two of its steps, as it was asked to; a resume goes on in it."""
-
-    __slots__ = ("why",)
-
-    def __init__(self, task: Task, why: str) -> None:
-        self.task, self.why = task, why
 
 
 class Pushed(TaskEvent):

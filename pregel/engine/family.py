@@ -20,7 +20,6 @@ from typing import Any
 from pregel.engine.effects import (
     Cancel,
     Done,
-    Drained,
     Entered,
     Event,
     Failed,
@@ -36,7 +35,7 @@ from pregel.engine.frame import Frame
 from pregel.engine.loop import loop
 from pregel.engine.resume import Entry
 from pregel.engine.task import Task
-from pregel.errors import GraphDrained, InternalError, InvalidUpdateError
+from pregel.errors import InternalError, InvalidUpdateError
 
 ROOM = 64
 ENDS = (Done, Failed, Paused, Gone)
@@ -276,6 +275,4 @@ def _news(task: Task, result: Result) -> Event:
         return Paused(task, result.asked)
     if result.status == "cancelled":
         return Gone(task)
-    if isinstance(result.error, GraphDrained):
-        return Drained(task, result.error.reason)
     return Failed(task, result.error or InternalError(f"A subgraph ended as {result.status} and said nothing."))
