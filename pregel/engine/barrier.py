@@ -21,8 +21,9 @@ from pregel.engine.clock import left_behind, timed_out
 from pregel.engine.effects import Cancel, Done, Drain, Due, Event, Failed, Flow, Gone, Paused, Step, Timeout
 from pregel.engine.frame import Frame
 from pregel.engine.running import TICKS
-from pregel.engine.show import task_update
 from pregel.engine.task import Task, Tries, handling
+from pregel.engine.trace import show_end
+from pregel.engine.watch import show_finished, show_paused
 from pregel.errors import (
     GraphBubbleUp,
     GraphDrained,
@@ -158,14 +159,15 @@ class Barrier:
 
     def _paused(self, event: Paused, step: Step) -> None:
         if self._ends(event.task):
-            self._pause(event.task, event.asked)
+            self._pause(event.task, event.asked, step)
 
-    def _pause(self, task: Task, asked: tuple[Interrupt, ...]) -> None:
+    def _pause(self, task: Task, asked: tuple[Interrupt, ...], step: Step) -> None:
         self.paused = [*self.paused, (task, asked)]
         rows: list[tuple[str, Any]] = [(INTERRUPT, list(asked))]
         if task.answers:
             rows.append((RESUME, dict(task.answers)))
         self.keep(task, rows)
+        show_paused(self.frame, step, task, asked)
 
     def _failed(self, event: Failed, step: Step) -> None:
         task, error = event.task, event.error
@@ -189,11 +191,15 @@ class Barrier:
             self.keep(task, [(ERROR, error), (ERROR_SOURCE, task.name)])
             task.writes = []
             self.finished.append(task)
+            if self.frame.traced:
+                show_end(self.frame, step, task, error=error)
             self._begin(handling(task, error), step)
             return
         self.failed = [*self.failed, (task, error)]
         if not isinstance(error, ParentCommand):
             self.keep(task, [(ERROR, error)])
+        if self.frame.traced:
+            show_end(self.frame, step, task, error=error)
         self._stop(step)
 
     def _try_again(self, task: Task, error: BaseException, policy: RetryPolicy, step: Step) -> None:
@@ -220,12 +226,14 @@ class Barrier:
 
         self.is_torn = True
         self.keep(task, [(ERROR, CancelledError())])
+        if self.frame.traced:
+            show_end(self.frame, step, task, error=CancelledError())
 
     def _over_late(self, task: Task, event: Gone, step: Step) -> None:
         """An attempt is over that passed a limit: a question that it had asked stands, else it failed."""
         error = self.late[task]
         if task.asked:
-            self._pause(task, task.asked)
+            self._pause(task, task.asked, step)
             return
         if event.lives and isinstance(error, NodeTimeoutError):
             left_behind(error)
@@ -262,8 +270,8 @@ class Barrier:
 def take_in(frame: Frame, task: Task, writes: list[tuple[str, Any]], step: Step) -> TaskWrites | None:
     """A task came in: its writes are its own, its update shows; the row for the journal, where there is one."""
     task.writes = writes
-    if frame.shows and "updates" in frame.shows and task.name not in frame.plan.hidden:
-        step.emit.append((frame.ns, "updates", task_update(frame, task, cached=task.cached)))
+    if frame.shows:
+        show_finished(frame, step, task)
     if frame.journal is None:
         return None
     untracked = frame.plan.untracked

@@ -59,14 +59,15 @@ class Opening:
     """Where a frame starts from: the records that wait, and what is stored of its tasks, by task id.
 
     `attempts`: how often they were tried (see `Tries`). `handled`: the failures, as text, that are an error handler's.
-    `died`: the process that ran these tasks died.
+    `died`: the process that ran these tasks died. `saved`: the checkpoint that it goes on from, where that is shown.
     """
 
-    __slots__ = ("answers", "attempts", "died", "handled", "pending", "resumed", "step")
+    __slots__ = ("answers", "attempts", "died", "handled", "pending", "resumed", "saved", "step")
 
-    def __init__(self, step: Step, *, resumed: bool = False) -> None:
+    def __init__(self, step: Step, *, resumed: bool = False, saved: Saved | None = None) -> None:
         self.step = step
         self.resumed = resumed
+        self.saved = saved
         self.pending: dict[str, list[Write]] = {}
         self.answers: dict[str, dict[str, Any]] = {}
         self.attempts: dict[str, list[Any]] = {}
@@ -174,7 +175,7 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
         _apply_outside(frame, outside)
     frame.state.seen[INTERRUPT_SEEN] = {"": frame.state.counter}
     frame.seen_news.add(INTERRUPT_SEEN)
-    opening = Opening(step, resumed=True)
+    opening = Opening(step, resumed=True, saved=saved if frame.traced else None)
     opening.pending, opening.answers = pending, answers
     if not replaying:
         opening.attempts, opening.handled = stored_failures(saved)

@@ -53,6 +53,7 @@ class Task(Running):
     output: Any = None
     child: Frame | None = None
     writes_stored = False  # they come from the journal, the task does not run
+    handled = False  # it failed, and its error handler's task stands in for it
     cached = False  # its output comes from the cache, the node did not run
     cache_key: CacheKey | None = None  # where its output is cached, once its input is known
     origin: Task | None = None  # the failed task that this one, an error handler's, is for

@@ -1,1 +1,1 @@
-"""What connects this library with others, in processes that use both."""
+"""Objects of other libraries inside graphs of ours."""
