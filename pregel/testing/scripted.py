@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +23,8 @@ from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Append, Receipt
 from pregel.engine.body import run_body
-from pregel.engine.effects import Cancel, Chunk, Event, Flow, Gone, Result, Step
+from pregel.engine.clock import Clock
+from pregel.engine.effects import Cancel, Chunk, Event, Flow, Gone, Result, Step, Timeout
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.task import Task
 from pregel.errors import InternalError
@@ -273,10 +273,13 @@ class ScriptedDriver:
                 if self.stubborn and not abandon:
                     continue
                 self.ready.remove(task)
+            _stop(task)
             events.append(Gone(task))
 
     def _after(self, step: Step) -> None:
         for seconds, _, event in step.after:
+            if isinstance(event, Timeout) and event.task.clock is None:
+                event.task.clock = Clock(event.task)
             self.trace.add("after", event)
             heappush(self.timers, (self.now + seconds, id(event), event))
 
@@ -288,6 +291,7 @@ class ScriptedDriver:
     def _run(self, task: Task, events: list[Event]) -> None:
         def act() -> None:
             self.trace.add("run", task)
+            _stop(task)
             events.append(copy_context().run(run_body, task))
 
         self._effect("run", act)
@@ -295,6 +299,8 @@ class ScriptedDriver:
     def _wait(self, events: list[Event]) -> None:
         """Let one more task end, or the next timer ring; all that is out where the script says together."""
         while True:
+            while self.timers and isinstance(event := self.timers[0][2], Timeout) and event.task.clock.over:  # type: ignore[union-attr]  # it was made with its timers
+                heappop(self.timers)
             count = len(self.ready) + bool(self.timers)
             if not count:
                 raise InternalError("The flow waits, but nothing is out that could wake it.")
@@ -328,6 +334,12 @@ class ScriptedDriver:
             self.journal.flush()
 
 
+def _stop(task: Task) -> None:
+    """The limits of an attempt are watched no more."""
+    if task.clock is not None:
+        task.clock.over = True
+
+
 class ScriptedJournal(BlockingJournal):
     """The blocking journal, with its background in the hands of a scripted driver."""
 
@@ -336,33 +348,12 @@ class ScriptedJournal(BlockingJournal):
     def __init__(self, saver: JournalSaver, *args: Any, **kwargs: Any) -> None:
         super().__init__(saver, *args, **kwargs)
         self.ledger = Ledger(saver.serde, saver.names)  # which makes its rows at once: the nets look at them
+        self.holds_back = self.durability == "async"
 
-    def launch(self, append: Append) -> Future[None]:
-        flight = _Flight(lambda: self.send(append))
-        if self.driver.script.early:
-            flight.land()
-        return flight
-
-
-class _Flight(Future[None]):
-    """An append in the background. It lands when it is waited for, unless it was made to land before."""
-
-    def __init__(self, send: Callable[[], None]) -> None:
-        super().__init__()
-        self.send = send
-
-    def land(self) -> None:
-        try:
-            self.send()
-        except Exception as error:
-            self.set_exception(error)
-        else:
-            self.set_result(None)
-
-    def result(self, timeout: float | None = None) -> None:
-        if not self.done():
-            self.land()
-        return super().result(timeout)
+    def defer(self, append: Append) -> None:
+        self.held = append
+        if self.driver.script.early:  # the background is quick; else the next append comes first
+            self.flush()
 
 
 class WatchedSaver(JournalSaver):

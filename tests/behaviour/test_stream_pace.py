@@ -103,8 +103,8 @@ def test_an_async_node_that_waits_for_its_consumer_can_be_cancelled() -> None:
             raise
 
     async def follow() -> None:
-        app: Any = StateGraph(State).add_node("x", node).add_edge(START, "x").compile()
-        chunks = app.astream({"a": []}, stream_mode="custom")
+        app = StateGraph(State).add_node("x", node).add_edge(START, "x").compile()
+        chunks: Any = app.astream({"a": []}, stream_mode="custom")
         await anext(chunks)
         for _ in range(3 * CROWD):
             await asyncio.sleep(0)

@@ -6,6 +6,7 @@
 3. A connection that came over a fork is never used nor closed: closing it would take the parent's write-ahead log away.
 4. Before each write the file is compared with the one that was opened: what is written to a file that was moved or
    replaced is lost.
+5. A connection that met an I/O error is closed, unless it was given: what it believes of the file is in doubt.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
 
 class Database:
-    """The connections to one database. `prepare` is called once, with a connection that is inside a transaction."""
+    """The connections to one database.
+
+    - `prepare` is called once, with a connection that is inside a transaction.
+    - `opened` is called with each connection before it is used, to teach it functions.
+    """
 
     def __init__(
         self,
@@ -40,11 +45,12 @@ class Database:
         synchronous: Synchronous = "FULL",
         connection: sqlite3.Connection | None = None,
         prepare: Callable[[sqlite3.Connection], None] = lambda connection: None,
+        opened: Callable[[sqlite3.Connection], None] = lambda connection: None,
     ) -> None:
         if synchronous not in ("FULL", "NORMAL"):
             raise InvalidInputError(f"synchronous is {synchronous!r}.", fix="Use 'FULL' or 'NORMAL'.")
         self.path = path  # "" for a database in memory
-        self.timeout, self.synchronous, self.prepare = timeout, synchronous, prepare
+        self.timeout, self.synchronous, self.prepare, self.opened = timeout, synchronous, prepare, opened
         self._given = connection
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
@@ -54,7 +60,12 @@ class Database:
         _databases.add(self)
 
     @classmethod
-    def adopt(cls, connection: sqlite3.Connection, prepare: Callable[[sqlite3.Connection], None]) -> Database:
+    def adopt(
+        cls,
+        connection: sqlite3.Connection,
+        prepare: Callable[[sqlite3.Connection], None],
+        opened: Callable[[sqlite3.Connection], None] = lambda connection: None,
+    ) -> Database:
         """The database behind a connection of the user; InvalidInputError when it is in no state to be used."""
         if connection.in_transaction:
             raise InvalidInputError(
@@ -65,7 +76,7 @@ class Database:
                 "The connection was opened with autocommit=False.", fix="Open it with isolation_level=None."
             )
         path = next((row[2] for row in connection.execute("PRAGMA database_list") if row[1] == "main"), "")
-        return cls(path or "", connection=connection, prepare=prepare)
+        return cls(path or "", connection=connection, prepare=prepare, opened=opened)
 
     # -- transactions ------------------------------------------------------------------------------------------------
 
@@ -75,8 +86,8 @@ class Database:
         connection = self.begin()
         try:
             yield connection
-        except BaseException:
-            self.roll_back()
+        except BaseException as error:
+            self.roll_back(error)
             raise
         self.commit()
 
@@ -89,8 +100,8 @@ class Database:
                 self._take_turn()
                 self._check_file()
             connection.execute("BEGIN IMMEDIATE")
-        except BaseException:
-            self.roll_back()
+        except BaseException as error:
+            self.roll_back(error)
             raise
         return connection
 
@@ -99,17 +110,21 @@ class Database:
         assert self._writer is not None
         try:
             self._writer.execute("COMMIT")
-        except BaseException:
-            self.roll_back()
+        except BaseException as error:
+            self.roll_back(error)
             raise
         self._leave()
 
-    def roll_back(self) -> None:
-        """Undo the transaction."""
+    def roll_back(self, error: BaseException | None) -> None:
+        """Undo the transaction, which met this error."""
+        writer = self._writer
         try:
-            if self._writer is not None and self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
+            if writer is not None and writer.in_transaction:
+                writer.execute("ROLLBACK")
         finally:
+            if writer is not None and writer is not self._given and is_io_error(error):
+                self._writer = None
+                writer.close()
             self._leave()
 
     def _leave(self) -> None:
@@ -126,11 +141,17 @@ class Database:
             return
         with self._read_lock:
             connection = self._open_reader()
-            connection.execute("BEGIN")
             try:
+                connection.execute("BEGIN")
                 yield connection
+            except BaseException as error:
+                if is_io_error(error):
+                    self._reader = None
+                    connection.close()
+                raise
             finally:
-                connection.execute("ROLLBACK")
+                if self._reader is not None and connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     def _take_turn(self) -> None:
         assert self._turn is not None
@@ -157,6 +178,7 @@ class Database:
 
     def _set_up(self, writer: sqlite3.Connection) -> None:
         writer.isolation_level = None
+        self.opened(writer)
         writer.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
         if self.path:
             self._set_up_file(writer)
@@ -180,6 +202,7 @@ class Database:
             with self._write_lock:
                 self._open_writer()
             self._reader = self._connect()
+            self.opened(self._reader)
             self._reader.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
             self._reader.execute("PRAGMA query_only = ON")
         return self._reader
@@ -193,11 +216,6 @@ class Database:
                 f"{self.path} was moved or replaced while it was open; nothing was written.",
                 fix="Open the database again.",
             )
-
-    def reopen(self) -> None:
-        """Give up the connections that this object made, after an error that leaves their state in doubt."""
-        if self._given is None and self.path:
-            self._close()
 
     def close(self) -> None:
         """Close what this object opened. A connection that was given stays open."""
@@ -224,6 +242,17 @@ class Database:
         self._given = self._reader = self._writer = None
         if self._turn is not None:
             self._turn.forget()
+
+
+def primary_code(error: BaseException | None) -> int:
+    """What kind of error SQLite met (SQLITE_FULL, SQLITE_IOERR, ...); 0 for one that is not of SQLite."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
+def is_io_error(error: BaseException | None) -> bool:
+    """Whether the file system failed, which leaves it open what of a transaction is on disk."""
+    return primary_code(error) == sqlite3.SQLITE_IOERR
 
 
 def _identity(path: str) -> tuple[int, int] | None:
