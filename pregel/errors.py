@@ -366,7 +366,14 @@ class ThreadBusy(StoreError):
     """Another run owns this thread."""
 
     code = "THREAD_BUSY"
-    fix = "Wait for the other run to end, or use another thread_id."
+    fix = (
+        "Wait for the other run to end, or use another thread_id. concurrency='enqueue' waits for it,"
+        " 'interrupt' and 'rollback' make it stop."
+    )
+
+    def __init__(self, message: str | None = None, *, reason: str = "held", **place: Any) -> None:
+        super().__init__(message, **place)
+        self.reason = reason
 
 
 class AuthorityLost(StoreError):

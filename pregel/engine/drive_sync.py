@@ -102,7 +102,11 @@ class BlockingDriver:
     def record(self, step: Step, events: list[Event]) -> None:
         """The first half: load and store."""
         journal = self.journal
-        if journal is None or not (step.load or step.stores):
+        if journal is None:
+            return
+        if not (step.load or step.stores):
+            if step.start:  # nothing was stored just now that would tell that the thread is still this run's
+                journal.on_time()
             return
         self.sound = False
         if step.load:

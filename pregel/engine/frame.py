@@ -23,6 +23,7 @@ class Run:
 
     __slots__ = (
         "after",
+        "around",
         "before",
         "config",
         "context",
@@ -55,6 +56,7 @@ class Run:
         metadata: Mapping[str, Any] | None = None,
         before: frozenset[str] | str | None = None,
         after: frozenset[str] | str | None = None,
+        around: frozenset[bytes] = frozenset(),
     ) -> None:
         self.ids = ids
         self.config = config
@@ -70,6 +72,12 @@ class Run:
         self.before, self.after = before, after  # static breakpoints of the call; None: the graph's own
         self.live = "custom" in modes or "messages" in modes  # chunks must show before their node ends
         self.post: Post = _nobody_listens
+        self.around = around  # tokens of the runs in whose nodes this one runs
+
+    @property
+    def held(self) -> frozenset[bytes]:
+        """The tokens of this run and of those around it: none of them may be waited for from inside."""
+        return self.around if self.journal is None else self.around | {self.journal.token}
 
 
 def _nobody_listens(chunk: tuple[str, str, Any]) -> None:
@@ -153,5 +161,7 @@ class Frame:
     @property
     def drain_asked(self) -> str:
         """Why the caller asked to stop after this step; empty when it did not."""
-        control = self.run.control
-        return (control.drain_reason or "") if control is not None else ""
+        control, journal = self.run.control, self.run.journal
+        if control is not None and control.drain_reason:
+            return control.drain_reason
+        return f"a newer run asked for the thread ({journal.asked})" if journal is not None and journal.asked else ""

@@ -14,26 +14,27 @@ from pregel.channels import BaseChannel, Topic
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.config import RunnableConfig, merge_configs
 from pregel.engine.admin import history_flow, state_flow, update_flow
+from pregel.engine.authority import ClaimMissed
 from pregel.engine.call import Call, names_of, require_saver
 from pregel.engine.check import check_graph, checked_updates
 from pregel.engine.chunks import chunk_shape
+from pregel.engine.contend import checked_concurrency
 from pregel.engine.drive_sync import BlockingDriver
 from pregel.engine.effects import Flow, Result
 from pregel.engine.frame import Frame
-from pregel.engine.journal import BlockingJournal, ClaimMissed
+from pregel.engine.journal import BlockingJournal
 from pregel.engine.node import NodeBuilder, PregelNode
+from pregel.engine.parked import Parked
 from pregel.engine.plan import TASKS, Plan
 from pregel.engine.running import Running
 from pregel.engine.snapshot import empty_snapshot
-from pregel.errors import DefinitionError, GraphInterrupt, NotBuiltError
+from pregel.errors import DefinitionError, GraphInterrupt, NotBuiltError, ThreadBusy
 from pregel.runnable import Runnable
 from pregel.types import Send, StateSnapshot, StateUpdate, ensure_valid_checkpointer
 
 if TYPE_CHECKING:
     from pregel.engine.drive_async import AwaitingDriver
     from pregel.engine.journal_async import AwaitingJournal
-
-MISSES = 100  # claims that may be lost to others in a row before a call gives up
 
 
 class Pregel(Runnable):
@@ -75,6 +76,8 @@ class Pregel(Runnable):
         unknown_keys: str = "error",
         strict: bool = False,
         joins: Mapping[str, str] | None = None,
+        concurrency: str = "reject",
+        wait: float | None = None,
     ) -> None:
         self.nodes = {n: node.build() if isinstance(node, NodeBuilder) else node for n, node in nodes.items()}
         self.channels: dict[str, Any] = dict(channels or {})
@@ -89,6 +92,7 @@ class Pregel(Runnable):
         self.checkpointer = ensure_valid_checkpointer(checkpointer)
         self.retry_policy = (retry_policy,) if hasattr(retry_policy, "retry_on") else tuple(retry_policy)
         self.context_schema, self.config, self.name = context_schema, config, name
+        self.concurrency, self.wait = checked_concurrency(concurrency, wait), wait
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
         if stream_transformers:
             raise NotBuiltError("stream_transformers are not built yet.", fix="Leave them out.")
@@ -182,27 +186,33 @@ class Pregel(Runnable):
         interrupt_after: str | Sequence[str] | None = None,
         durability: str | None = None,
         control: Any = None,
+        concurrency: str | None = None,
+        wait: float | None = None,
         version: str = "v1",
     ) -> Any:
         """The output of a run: the values of the output channels, None when nothing was ever written to them.
 
         When the run paused on questions, the dict has them under ``__interrupt__``. Another `stream_mode` returns the
         list of chunks. Raises what a node raised, and the named errors of `pregel.errors`.
+
+        `concurrency` says what happens when another run holds the thread: "reject", "enqueue", "interrupt" or
+        "rollback"; `wait` is how many seconds the last three wait for it. Both default to those of the graph.
         """
         arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments |= {"concurrency": concurrency, "wait": wait}
         if stream_mode != "values":
             return list(self._stream(input, config, stream_mode, arguments))
         call = Call(self, input, config, **arguments)
-        for _ in range(MISSES):
+        while True:
             frame, flow = call.start(BlockingJournal)
             try:
                 result = BlockingDriver(flow, frame.run.journal, room=call.room).run()  # type: ignore[arg-type]
-            except ClaimMissed:
+            except (ClaimMissed, ThreadBusy) as error:
+                call.contend(error, frame)
                 continue
             if result.error is not None:
                 raise _let_go(result)
             return _output(call, result)
-        raise _contended(call)
 
     async def ainvoke(  # type: ignore[override]  # a graph takes more than a runnable
         self,
@@ -216,23 +226,26 @@ class Pregel(Runnable):
         interrupt_after: str | Sequence[str] | None = None,
         durability: str | None = None,
         control: Any = None,
+        concurrency: str | None = None,
+        wait: float | None = None,
         version: str = "v1",
     ) -> Any:
         """Like `invoke`, awaited."""
         arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments |= {"concurrency": concurrency, "wait": wait}
         if stream_mode != "values":
             return [chunk async for chunk in self._astream(input, config, stream_mode, arguments)]
         call = Call(self, input, config, **arguments)
-        for _ in range(MISSES):
+        while True:
             frame, flow = call.start(_awaiting_journal())
             try:
                 result = await _awaiting_driver(flow, frame, room=call.room).run()
-            except ClaimMissed:
+            except (ClaimMissed, ThreadBusy) as error:
+                await call.acontend(error, frame)
                 continue
             if result.error is not None:
                 raise _let_go(result)
             return _output(call, result)
-        raise _contended(call)
 
     def stream(  # type: ignore[override]  # a graph takes more than a runnable
         self,
@@ -246,6 +259,8 @@ class Pregel(Runnable):
         interrupt_after: str | Sequence[str] | None = None,
         durability: str | None = None,
         control: Any = None,
+        concurrency: str | None = None,
+        wait: float | None = None,
         subgraphs: bool = False,
         version: str = "v1",
     ) -> Iterator[Any]:
@@ -255,6 +270,7 @@ class Pregel(Runnable):
         namespace tuple.
         """
         arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments |= {"concurrency": concurrency, "wait": wait}
         return self._stream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
     def astream(  # type: ignore[override]  # a graph takes more than a runnable
@@ -269,50 +285,59 @@ class Pregel(Runnable):
         interrupt_after: str | Sequence[str] | None = None,
         durability: str | None = None,
         control: Any = None,
+        concurrency: str | None = None,
+        wait: float | None = None,
         subgraphs: bool = False,
         version: str = "v1",
     ) -> AsyncIterator[Any]:
         """Like `stream`, awaited."""
         arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments |= {"concurrency": concurrency, "wait": wait}
         return self._astream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
     def _stream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> Iterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
-        for _ in range(MISSES):
+        while True:
             frame, flow = call.start(BlockingJournal)
             driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
             frame.run.post = driver.inbox.put
             chunks = driver.chunks()
+            parked = _park(frame, driver, chunks)
             try:
                 for chunk in chunks:
+                    parked.touch()
                     yield shape(chunk)
-            except ClaimMissed:
+            except (ClaimMissed, ThreadBusy) as error:
+                call.contend(error, frame)
                 continue
             finally:
                 chunks.close()  # type: ignore[attr-defined]  # it is a generator
+                _unpark(frame)
             if driver.result is not None and driver.result.error is not None:
                 raise _let_go(driver.result)
             return
-        raise _contended(call)
 
     async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
-        for _ in range(MISSES):
+        while True:
             frame, flow = call.start(_awaiting_journal())
             driver = _awaiting_driver(flow, frame, live=frame.run.live, room=call.room)
             frame.run.post = driver.post_anywhere
             chunks = driver.chunks()
+            parked = _park(frame, driver, chunks)
             try:
                 async for chunk in chunks:
+                    parked.touch()
                     yield shape(chunk)
-            except ClaimMissed:
+            except (ClaimMissed, ThreadBusy) as error:
+                await call.acontend(error, frame)
                 continue
             finally:
                 await chunks.aclose()  # type: ignore[attr-defined]  # it is a generator
+                _unpark(frame)
             if driver.result is not None and driver.result.error is not None:
                 raise _let_go(driver.result)
             return
-        raise _contended(call)
 
     def _streaming(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> tuple[Call, Any]:
         mode = self.stream_mode if mode is None else mode
@@ -382,40 +407,47 @@ class Pregel(Runnable):
     def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
         """The config of the last of several supersteps of updates, one checkpoint each, stored together."""
         checked = checked_updates(supersteps)
-        for _ in range(MISSES):
-            call, frame = self._reading(config, BlockingJournal)
+        call = self._addressed(config)
+        while True:
+            frame = call.frame(BlockingJournal)
             try:
                 result = _drive(update_flow(frame, call.checkpoint, checked), frame)
-            except ClaimMissed:
+            except ClaimMissed as error:
+                call.contend(error, frame)
                 continue
             if result.error is not None:
                 raise _let_go(result)
             config_of_last: RunnableConfig = result.values
             return config_of_last
-        raise _contended(call)
 
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
         """Like `bulk_update_state`, awaited."""
         checked = checked_updates(supersteps)
-        for _ in range(MISSES):
-            call, frame = self._reading(config, _awaiting_journal())
+        call = self._addressed(config)
+        while True:
+            frame = call.frame(_awaiting_journal())
             try:
                 result = await _adrive(update_flow(frame, call.checkpoint, checked), frame)
-            except ClaimMissed:
+            except ClaimMissed as error:
+                await call.acontend(error, frame)
                 continue
             if result.error is not None:
                 raise _let_go(result)
             config_of_last: RunnableConfig = result.values
             return config_of_last
-        raise _contended(call)
 
     def _reading(self, config: RunnableConfig, kind: Any) -> tuple[Call, Frame]:
+        call = self._addressed(config)
+        return call, call.frame(kind)
+
+    def _addressed(self, config: RunnableConfig) -> Call:
+        """A call about a thread, which runs no node."""
         require_saver(self)
         call = Call(self, None, config)
         call.nested = None
-        return call, call.frame(kind)
+        return call
 
 
 def _keys(channels: str | Sequence[str]) -> str | tuple[str, ...]:
@@ -477,7 +509,15 @@ def _awaiting_driver(flow: Flow[Any], frame: Frame, *, live: bool = False, room:
     return AwaitingDriver(flow, frame.run.journal, live=live, room=room)  # type: ignore[arg-type]
 
 
-def _contended(call: Call) -> Exception:
-    from pregel.errors import ThreadBusy
+def _park(frame: Frame, driver: BlockingDriver | AwaitingDriver, chunks: Any) -> Parked:
+    """Let other runs of this process see whether a stream goes on."""
+    journal = frame.run.journal
+    parked = Parked(chunks, driver.jobs, None if journal is None else journal.caller)
+    if journal is not None:
+        journal.parked = parked
+    return parked
 
-    return ThreadBusy(f"Thread {call.thread!r} changed under {MISSES} claims in a row.", thread=call.thread)
+
+def _unpark(frame: Frame) -> None:
+    if frame.run.journal is not None:
+        frame.run.journal.parked = None  # it holds what holds the journal

@@ -80,7 +80,13 @@ def _values(args: Row) -> Row:
     return args[0], args[1], column("integer", channels), column("bigint", ats)
 
 
+def _holds(args: Row) -> Row:
+    tnos, epochs, runs = zip(*args[0], strict=True)
+    return column("bigint", tnos), column("bigint", epochs), column("bytea", runs), args[1]
+
+
 _ADAPTED: dict[str, Callable[[Row], Row]] = {
+    "renew": _holds,
     "values": _values,
     "numbers": lambda args: (column("text", args[0]),),
 }
