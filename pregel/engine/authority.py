@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pregel.checkpoint import lease
 from pregel.checkpoint.heartbeat import heartbeat
 from pregel.checkpoint.keys import id_bytes
-from pregel.checkpoint.records import Claim, Hold, ThreadRow
+from pregel.checkpoint.records import Claim, Hold, Owner, ThreadRow
 from pregel.errors import AuthorityLost, ThreadBusy
 
 if TYPE_CHECKING:
@@ -71,11 +71,14 @@ class Authority:
             holder = lease.holder_of(run)
             if holder is not None and holder.gives_way(self.caller):
                 return True
-            raise ThreadBusy(f"Thread {self.thread!r} is being run by this process.", thread=self.thread)
+            raise self._busy(row.owner, ", which is this process")
         if row.lapsed:
             return False  # the claim asks the store's clock again
-        where = f"process {row.owner.pid} on {row.owner.host or 'this host'}"
-        raise ThreadBusy(f"Thread {self.thread!r} is being run by {where}.", thread=self.thread)
+        raise self._busy(row.owner)
+
+    def _busy(self, owner: Owner, which: str = "") -> ThreadBusy:
+        where = f"process {owner.pid} on {owner.host or 'this host'}{which}"
+        return ThreadBusy(f"Thread {self.thread!r} is being run by {where}.", thread=self.thread)
 
     def over(self, how: str) -> AuthorityLost:
         """The error of a run whose thread is another's."""

@@ -250,6 +250,8 @@ class AwaitingDriver:
                 self.journal.abandon()
             return
         self.live = True  # nothing is awaited in place any more: an exit is news, and cuts nothing short
+        if self.journal is not None and self.journal.ended:
+            self.sound = False  # it gave its thread up: nothing that it stores would land
         while True:
             winding = asyncio.create_task(outcome(self._wind_down))
             while not winding.done():

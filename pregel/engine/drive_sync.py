@@ -208,6 +208,8 @@ class BlockingDriver:
             self.flow.close()
             return
         self.live = True  # nothing runs on this thread any more: an exit is news, and cuts nothing short
+        if self.journal is not None and self.journal.ended:
+            self.sound = False  # it gave its thread up: nothing that it stores would land
         try:
             failure = self._wind_down()
             self.flow.close()

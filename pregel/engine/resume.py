@@ -31,7 +31,6 @@ from pregel.errors import (
 )
 from pregel.types import Command
 
-
 NEVER = "00000000-0000-0000-0000-000000000000"  # before every checkpoint
 
 

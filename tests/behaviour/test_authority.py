@@ -15,6 +15,7 @@ from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.records import Owner, ThreadRow
 from pregel.config import running_task
 from pregel.engine.authority import Authority
+from pregel.engine.running import Running
 from pregel.errors import AuthorityLost, InvalidInputError, ThreadBusy, ThreadDeleted
 
 from .conftest import Runner
@@ -38,8 +39,10 @@ def take(saver: Any, *, dead: bool = False, ttl: float = 30.0, thread: str = "1"
 
 def journal_here() -> Authority:
     """The authority of the run that a node runs in."""
-    journal = running_task().frame.run.journal
-    assert isinstance(journal, Authority)
+    task = running_task()
+    assert isinstance(task, Running)
+    journal = task.frame.run.journal
+    assert journal is not None
     return journal
 
 
@@ -195,6 +198,17 @@ def test_a_stream_that_is_left_standing_gives_way_to_a_new_run_of_its_caller(sav
     assert result["a"][-2:] == ["a", "b"]
     with pytest.raises(AuthorityLost, match="nobody pulled"):
         list(stream)
+    assert app.get_state(thread("1")).values == result
+
+
+def test_a_stream_that_gave_way_is_closed_without_a_word(saver: Saver, thread: Thread) -> None:
+    app = chain("a", "b").compile(checkpointer=saver)
+    stream = app.stream({"a": []}, thread("1"))
+    next(stream)
+    result = app.invoke({"a": ["new"]}, thread("1"))
+
+    stream.close()  # type: ignore[attr-defined]  # it is a generator
+
     assert app.get_state(thread("1")).values == result
 
 
