@@ -29,7 +29,7 @@ TOP = RANK["testing"]
 # Third-party packages: from which layer on, and what a file that uses a driver is called after.
 CORE = {"typing_extensions": 0, "msgpack": STORAGE, "orjson": STORAGE}
 DRIVERS = {"sqlite3": "sqlite", "aiosqlite": "sqlite", "psycopg": "postgres", "psycopg_pool": "postgres"}
-SDKS = {"openai": "openai", "anthropic": "anthropic"}
+SDKS = {"openai": "openai", "anthropic": "anthropic", "mcp": "mcp"}
 SCHEMAS = {"pydantic": "pydantic"}
 AT_HOME = {"rich": {"cli"}, "starlette": {"studio"}, "uvicorn": {"studio"}, "pytest": {"testing"}}
 

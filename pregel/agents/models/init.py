@@ -9,7 +9,10 @@ from pregel.agents.models.base import ChatModel
 from pregel.agents.models.foreign import ForeignModel, is_foreign_model
 from pregel.errors import DefinitionError
 
-PROVIDERS: dict[str, str] = {}
+PROVIDERS: dict[str, str] = {
+    "openai": "pregel.agents.models.openai:ChatOpenAI",
+    "anthropic": "pregel.agents.models.anthropic:ChatAnthropic",
+}
 """Provider -> "module:Class" of its adapter, whose first argument is the model's name."""
 
 PREFIXES: dict[str, tuple[str, ...]] = {
