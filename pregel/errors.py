@@ -26,6 +26,8 @@
     │   ├── UnknownInterruptError
     │   ├── AmbiguousResumeError (RuntimeError)
     │   ├── CheckpointNotFoundError (LookupError)
+    │   ├── ThreadNotFoundError (LookupError)
+    │   ├── CannotResumeError
     │   ├── OutsideRunError (RuntimeError)
     │   ├── AsyncOnlyError (TypeError)
     │   └── NotBuiltError (NotImplementedError)
@@ -259,6 +261,22 @@ class CheckpointNotFoundError(UsageError, LookupError):
     """The addressed checkpoint does not exist on this thread."""
 
     code = "CHECKPOINT_NOT_FOUND"
+
+
+class ThreadNotFoundError(UsageError, LookupError):
+    """There is no such thread."""
+
+    code = "THREAD_NOT_FOUND"
+
+
+class CannotResumeError(UsageError):
+    """The thread has nothing to go on with."""
+
+    code = "CANNOT_RESUME"
+
+    def __init__(self, message: str | None = None, *, reason: str = "finished", **place: Any) -> None:
+        super().__init__(message, **place)
+        self.reason = reason
 
 
 class OutsideRunError(UsageError, RuntimeError):

@@ -35,6 +35,7 @@ from pregel.types import Send, StateSnapshot, StateUpdate, ensure_valid_checkpoi
 if TYPE_CHECKING:
     from pregel.engine.drive_async import AwaitingDriver
     from pregel.engine.journal_async import AwaitingJournal
+    from pregel.engine.threads import Threads
 
 
 class Pregel(Runnable):
@@ -346,6 +347,13 @@ class Pregel(Runnable):
             arguments["output_keys"] = self.stream_channels_asis
         call = Call(self, input, config, modes=modes, **arguments)
         return call, chunk_shape(tagged=not isinstance(mode, str), subgraphs=call.subgraphs)
+
+    @property
+    def threads(self) -> Threads:
+        """The threads of this graph's saver: list, status, resume, delete, copy, prune."""
+        from pregel.engine.threads import Threads  # few programs ask, and it is loaded with the saver
+
+        return Threads(self)
 
     # -- state -------------------------------------------------------------------------------------------------------
 
