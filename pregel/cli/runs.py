@@ -16,7 +16,8 @@ from pregel.cli.usage import DONE, FAILED, PAUSED, CallError, existing_database,
 from pregel.cli.values import as_json, as_lines
 from pregel.config import RunnableConfig
 from pregel.engine.threads import check_resumable
-from pregel.errors import CannotResumeError, InternalError, PregelError, StoreError, ThreadBusy
+from pregel.errors import CannotResumeError, GraphDrained, InternalError, PregelError, StoreError, ThreadBusy
+from pregel.signals import drain_on_signals
 from pregel.types import Command, StateSnapshot
 
 QUESTIONS = "__interrupt__"
@@ -58,9 +59,15 @@ def _go(graph: Graph, given: object, options: argparse.Namespace, screen: Screen
     config = thread_config(options.thread)
     row = _row(graph, options.thread)
     try:
-        values = asyncio.run(graph.ainvoke(given, config)) if is_async(graph) else graph.invoke(given, config)
+        with drain_on_signals() as control:
+            if is_async(graph):
+                values = asyncio.run(graph.ainvoke(given, config, control=control))
+            else:
+                values = graph.invoke(given, config, control=control)
     except ThreadBusy:
         raise
+    except GraphDrained:  # a signal asked for it: the thread stands between two steps
+        values = None
     except Exception as error:
         ours = isinstance(error, StoreError | InternalError)
         if not ours and _row(graph, options.thread).seq == row.seq:  # nothing ran, nothing was written

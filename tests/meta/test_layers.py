@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("messages", "runtime", "channels", "flow", "runnable", "managed", "callbacks"),
     ("checkpoint", "store", "cache"),
     ("engine",),
-    ("graph", "func", "stream", "remote", "interop"),
+    ("graph", "func", "signals", "stream", "remote", "interop"),
     ("agents", "durable"),
     ("testing", "cli", "studio"),
 )
