@@ -134,7 +134,7 @@ class Barrier:
         if not self._ends(task):
             return
         if isinstance(error, ParentCommand) and self.frame.ns:
-            self.commands = [*self.commands, (task, error)]
+            self.commands = sorted([*self.commands, (task, error)], key=lambda pair: _order(pair[0]))
             return
         policy = None if self.cancelled or self.failed else _policy_for(task, error)
         if policy is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pregel.config import RunnableConfig
+from pregel.config import RunnableConfig, question_scope
 from pregel.engine.ids import idempotency_key, interrupt_id
 from pregel.errors import GraphInterrupt, InternalError
 from pregel.runtime import ExecutionInfo, Runtime
@@ -14,6 +15,8 @@ from pregel.types import Interrupt
 if TYPE_CHECKING:
     from pregel.engine.frame import Frame
     from pregel.engine.node import PregelNode
+
+_ASKING = Lock()
 
 
 class Running:
@@ -59,11 +62,13 @@ class Running:
 
     def ask(self, value: Any, response_schema: Any = None) -> Any:
         """The answer to the next question of this task; raises GraphInterrupt when there is none yet."""
-        id = interrupt_id(self.id, "", self.count("question"))
-        if id in self.answers:
-            return self.answers[id]
-        question = Interrupt(value, id, response_schema=response_schema)
-        self.asked = (*self.asked, question)
+        scope = question_scope.get()
+        with _ASKING:  # parts of a task may ask from several threads
+            id = interrupt_id(self.id, scope, self.count(f"question {scope}"))
+            if id in self.answers:
+                return self.answers[id]
+            question = Interrupt(value, id, response_schema=response_schema)
+            self.asked = (*self.asked, question)
         raise GraphInterrupt((question,))
 
     def give(self, kind: str) -> Any:
@@ -73,6 +78,11 @@ class Running:
     def fresh_values(self, channels: tuple[str, ...]) -> dict[str, Any]:
         """The available values of channels, with what this task wrote so far on top."""
         return self.frame.state.fresh(channels, self.writes)
+
+    def state_values(self) -> dict[str, Any]:
+        """The available values of all keys of the graph's state."""
+        keys = self.frame.graph.stream_keys
+        return self.fresh_values((keys,) if isinstance(keys, str) else keys)
 
     def managed_values(self, managed: Mapping[str, Any]) -> dict[str, Any]:
         """What managed values are at this step."""

@@ -211,12 +211,12 @@ def tool_spec(tool: Any) -> ToolSpec | Mapping[str, Any]:
 # -- one call ----------------------------------------------------------------------------------------------------------
 
 
-def answered(model: ChatModel, request: ChatRequest) -> AIMessage:
+def answered(model: ChatModel, request: ChatRequest, tags: Sequence[str] = ()) -> AIMessage:
     """The answer to a request. Its pieces are reported as they come when somebody listens."""
     return model.generate(request)
 
 
-async def aanswered(model: ChatModel, request: ChatRequest) -> AIMessage:
+async def aanswered(model: ChatModel, request: ChatRequest, tags: Sequence[str] = ()) -> AIMessage:
     """The same, awaited."""
     return await model.agenerate(request)
 
