@@ -12,6 +12,7 @@ from pregel.checkpoint.keys import checked_place
 from pregel.checkpoint.records import Page
 from pregel.config import DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, merge_configs
 from pregel.engine.authority import ClaimMissed
+from pregel.engine.chunks import checked_version, print_chunk
 from pregel.engine.contend import Contender, checked_concurrency
 from pregel.engine.family import family
 from pregel.engine.frame import Frame, Run
@@ -19,14 +20,14 @@ from pregel.engine.ids import Ids
 from pregel.engine.journal import Journal
 from pregel.engine.resume import Entry
 from pregel.engine.running import Running
-from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, NotBuiltError, ThreadBusy
+from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, ThreadBusy
+from pregel.tokens import connect
 from pregel.types import DURABILITIES, STREAM_MODES
 
 if TYPE_CHECKING:
-    from pregel.engine.effects import Flow, Result
+    from pregel.engine.effects import Chunk, Flow, Result
     from pregel.engine.pregel import Pregel
 
-BUILT_MODES = ("values", "updates", "custom")
 _HIDDEN_KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map", "task_id", "run_id")
 _PRIMITIVE = (str, int, bool, float)
 
@@ -55,9 +56,12 @@ class Call:
         "nested",
         "ns",
         "output_keys",
+        "printed",
         "subgraphs",
         "thread",
+        "version",
         "wait",
+        "yields",
     )
 
     def __init__(
@@ -73,6 +77,8 @@ class Call:
         context: Any = None,
         concurrency: str | None = None,
         wait: float | None = None,
+        version: str = "v1",
+        print_mode: str | Sequence[str] = (),
         **arguments: Any,
     ) -> None:
         self.graph = graph
@@ -82,7 +88,15 @@ class Call:
         self.nested: Any = ambient if isinstance(ambient, Running) and not _has_place(own) else None
         self.around: frozenset[bytes] = ambient.frame.run.held if isinstance(ambient, Running) else frozenset()
         self.config = merge_configs(graph.config, config)
-        self.modes = checked_modes(modes)
+        self.version = checked_version(version)
+        self.yields = checked_modes(modes)
+        self.printed: frozenset[str] = frozenset()
+        if print_mode or graph.debug:
+            print_mode = print_mode or ("updates", "values")
+            self.printed = checked_modes((print_mode,) if isinstance(print_mode, str) else print_mode)
+        self.modes = self.yields | self.printed if self.printed else self.yields
+        if "messages" in self.modes:
+            connect()
         self.output_keys = checked_keys(graph, output_keys)
         self.subgraphs = subgraphs
         self.context = context
@@ -105,6 +119,12 @@ class Call:
                 "concurrency='enqueue' was asked for inside a running node: two runs could wait for each other.",
                 fix="Enqueue from outside of the graph, or use concurrency='reject' here.",
             )
+
+    def wants(self, chunk: Chunk) -> bool:
+        """Whether the caller is given a chunk, which is printed if that was asked for."""
+        if chunk[1] in self.printed:
+            print_chunk(chunk)
+        return chunk[1] in self.yields
 
     @property
     def journaled(self) -> bool:
@@ -155,18 +175,16 @@ class Call:
         frame.run.journal.after = displaced.epoch
         return frame, family(frame, Entry(self.input, displaced.pin or None, anew=not displaced.pin))
 
-    def contend(self, error: ClaimMissed | ThreadBusy, frame: Frame) -> None:
+    def contend(self, error: ClaimMissed | ThreadBusy, journal: Journal | None) -> None:
         """Return when the thread may be tried again; the error when it may not."""
-        journal = frame.run.journal
         if journal is None or journal.claimed:
             raise error
         self._contending().meet_blocking(error, journal)
 
-    async def acontend(self, error: ClaimMissed | ThreadBusy, frame: Frame) -> None:
+    async def acontend(self, error: ClaimMissed | ThreadBusy, journal: Journal | None) -> None:
         """Async twin of `contend`."""
         from asyncio import sleep  # importing asyncio costs as much as importing this package
 
-        journal = frame.run.journal
         if journal is None or journal.claimed:
             raise error
         await self._contending().meet_awaiting(error, journal, sleep)
@@ -199,12 +217,10 @@ def _thread_of(place: dict[str, Any]) -> str:
 
 
 def checked_modes(modes: Sequence[str]) -> frozenset[str]:
-    """The modes as a set; a named error for one that does not exist or is not built."""
+    """The modes as a set; a named error for one that does not exist."""
     for mode in modes:
         if mode not in STREAM_MODES:
             raise InvalidInputError(f"Unknown stream mode {mode!r}.", fix=f"Use one of {', '.join(STREAM_MODES)}.")
-        if mode not in BUILT_MODES:
-            raise NotBuiltError(f"Stream mode {mode!r} is not built yet.", fix=f"Built: {', '.join(BUILT_MODES)}.")
     return frozenset(modes)
 
 

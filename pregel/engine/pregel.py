@@ -30,7 +30,7 @@ from pregel.engine.running import Running
 from pregel.engine.snapshot import empty_snapshot
 from pregel.errors import DefinitionError, GraphInterrupt, NotBuiltError, ThreadBusy
 from pregel.runnable import Runnable
-from pregel.types import Send, StateSnapshot, StateUpdate, ensure_valid_checkpointer
+from pregel.types import GraphOutput, Send, StateSnapshot, StateUpdate, ensure_valid_checkpointer
 
 if TYPE_CHECKING:
     from pregel.engine.drive_async import AwaitingDriver
@@ -146,6 +146,14 @@ class Pregel(Runnable):
         """The writes of a Command from outside, as the keys take them; a graph with a typed state checks them."""
         return writes
 
+    def typed_output(self, values: Any) -> Any:
+        """Values as ``version="v2"`` shows them; a graph with a typed output makes its instances."""
+        return values
+
+    def typed_state(self, values: Any) -> Any:
+        """The same for the values of a checkpoint."""
+        return values
+
     def coerce_context(self, context: Any) -> Any:
         """The context as an instance of the context schema, when that is a class to be made from a dict."""
         schema = self.context_schema
@@ -190,26 +198,30 @@ class Pregel(Runnable):
         concurrency: str | None = None,
         wait: float | None = None,
         version: str = "v1",
+        print_mode: str | Sequence[str] = (),
     ) -> Any:
         """The output of a run: the values of the output channels, None when nothing was ever written to them.
 
-        When the run paused on questions, the dict has them under ``__interrupt__``. Another `stream_mode` returns the
-        list of chunks. Raises what a node raised, and the named errors of `pregel.errors`.
+        When the run paused on questions, the dict has them under ``__interrupt__``; ``version="v2"`` returns a
+        `GraphOutput` instead. Another `stream_mode` returns the list of chunks. `print_mode` prints chunks of these
+        modes. Raises what a node raised, and the named errors of `pregel.errors`.
 
         `concurrency` says what happens when another run holds the thread: "reject", "enqueue", "interrupt" or
         "rollback"; `wait` is how many seconds the last three wait for it. Both default to those of the graph.
         """
-        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments = _arguments(
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
+        )
         arguments |= {"concurrency": concurrency, "wait": wait}
         if stream_mode != "values":
             return list(self._stream(input, config, stream_mode, arguments))
         call = Call(self, input, config, **arguments)
         while True:
-            frame, flow = call.start(BlockingJournal)
+            driver = _blocking_driver(call)
             try:
-                result = BlockingDriver(flow, frame.run.journal, room=call.room).run()  # type: ignore[arg-type]
+                result = driver.run(call.wants)
             except (ClaimMissed, ThreadBusy) as error:
-                call.contend(error, frame)
+                call.contend(error, driver.journal)
                 continue
             if result.error is not None:
                 raise _let_go(result)
@@ -230,19 +242,22 @@ class Pregel(Runnable):
         concurrency: str | None = None,
         wait: float | None = None,
         version: str = "v1",
+        print_mode: str | Sequence[str] = (),
     ) -> Any:
         """Like `invoke`, awaited."""
-        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments = _arguments(
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
+        )
         arguments |= {"concurrency": concurrency, "wait": wait}
         if stream_mode != "values":
             return [chunk async for chunk in self._astream(input, config, stream_mode, arguments)]
         call = Call(self, input, config, **arguments)
         while True:
-            frame, flow = call.start(_awaiting_journal())
+            driver = _awaiting_driver(call)
             try:
-                result = await _awaiting_driver(flow, frame, room=call.room).run()
+                result = await driver.run(call.wants)
             except (ClaimMissed, ThreadBusy) as error:
-                await call.acontend(error, frame)
+                await call.acontend(error, driver.journal)
                 continue
             if result.error is not None:
                 raise _let_go(result)
@@ -263,14 +278,19 @@ class Pregel(Runnable):
         concurrency: str | None = None,
         wait: float | None = None,
         subgraphs: bool = False,
+        debug: bool | None = None,
         version: str = "v1",
+        print_mode: str | Sequence[str] = (),
     ) -> Iterator[Any]:
         """What a run shows while it goes. The run moves only while somebody pulls; closing the iterator winds it down.
 
         One mode gives payloads, a sequence of modes gives ``(mode, payload)``; with `subgraphs` each is led by its
-        namespace tuple.
+        namespace tuple. With ``version="v2"`` each is a dict with `type`, `ns` and `data`. `print_mode` prints chunks
+        of these modes as well; `debug` prints updates and values.
         """
-        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments = _arguments(
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
+        )
         arguments |= {"concurrency": concurrency, "wait": wait}
         return self._stream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
@@ -289,31 +309,34 @@ class Pregel(Runnable):
         concurrency: str | None = None,
         wait: float | None = None,
         subgraphs: bool = False,
+        debug: bool | None = None,
         version: str = "v1",
+        print_mode: str | Sequence[str] = (),
     ) -> AsyncIterator[Any]:
         """Like `stream`, awaited."""
-        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments = _arguments(
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
+        )
         arguments |= {"concurrency": concurrency, "wait": wait}
         return self._astream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
     def _stream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> Iterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
         while True:
-            frame, flow = call.start(BlockingJournal)
-            driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
-            frame.run.post = driver.inbox.put
+            driver = _blocking_driver(call)
             chunks = driver.chunks()
-            parked = _park(frame, driver, chunks)
+            parked = _park(driver, chunks)
             try:
                 for chunk in chunks:
-                    parked.touch()
-                    yield shape(chunk)
+                    if call.wants(chunk):
+                        parked.touch()
+                        yield shape(chunk)
             except (ClaimMissed, ThreadBusy) as error:
-                call.contend(error, frame)
+                call.contend(error, driver.journal)
                 continue
             finally:
                 chunks.close()  # type: ignore[attr-defined]  # it is a generator
-                _unpark(frame)
+                _unpark(driver)
             if driver.result is not None and driver.result.error is not None:
                 raise _let_go(driver.result)
             return
@@ -321,21 +344,20 @@ class Pregel(Runnable):
     async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
         while True:
-            frame, flow = call.start(_awaiting_journal())
-            driver = _awaiting_driver(flow, frame, live=frame.run.live, room=call.room)
-            frame.run.post = driver.post_anywhere
+            driver = _awaiting_driver(call)
             chunks = driver.chunks()
-            parked = _park(frame, driver, chunks)
+            parked = _park(driver, chunks)
             try:
                 async for chunk in chunks:
-                    parked.touch()
-                    yield shape(chunk)
+                    if call.wants(chunk):
+                        parked.touch()
+                        yield shape(chunk)
             except (ClaimMissed, ThreadBusy) as error:
-                await call.acontend(error, frame)
+                await call.acontend(error, driver.journal)
                 continue
             finally:
                 await chunks.aclose()  # type: ignore[attr-defined]  # it is a generator
-                _unpark(frame)
+                _unpark(driver)
             if driver.result is not None and driver.result.error is not None:
                 raise _let_go(driver.result)
             return
@@ -346,7 +368,8 @@ class Pregel(Runnable):
         if arguments.get("output_keys") is None:
             arguments["output_keys"] = self.stream_channels_asis
         call = Call(self, input, config, modes=modes, **arguments)
-        return call, chunk_shape(tagged=not isinstance(mode, str), subgraphs=call.subgraphs)
+        tagged = not isinstance(mode, str)
+        return call, chunk_shape(self, version=call.version, tagged=tagged, subgraphs=call.subgraphs)
 
     @property
     def threads(self) -> Threads:
@@ -421,7 +444,7 @@ class Pregel(Runnable):
             try:
                 result = _drive(update_flow(frame, call.checkpoint, checked), frame)
             except ClaimMissed as error:
-                call.contend(error, frame)
+                call.contend(error, frame.run.journal)
                 continue
             if result.error is not None:
                 raise _let_go(result)
@@ -439,7 +462,7 @@ class Pregel(Runnable):
             try:
                 result = await _adrive(update_flow(frame, call.checkpoint, checked), frame)
             except ClaimMissed as error:
-                await call.acontend(error, frame)
+                await call.acontend(error, frame.run.journal)
                 continue
             if result.error is not None:
                 raise _let_go(result)
@@ -463,10 +486,16 @@ def _keys(channels: str | Sequence[str]) -> str | tuple[str, ...]:
 
 
 def _arguments(
-    context: Any, output_keys: Any, before: Any, after: Any, durability: Any, control: Any, version: str
+    context: Any,
+    output_keys: Any,
+    before: Any,
+    after: Any,
+    durability: Any,
+    control: Any,
+    version: str,
+    print_mode: Any,
+    debug: bool | None = None,
 ) -> dict[str, Any]:
-    if version != "v1":
-        raise NotBuiltError(f"version={version!r} is not built yet.", fix='Leave it out, or use version="v1".')
     return {
         "context": context,
         "output_keys": output_keys,
@@ -474,16 +503,20 @@ def _arguments(
         "interrupt_after": after,
         "durability": durability,
         "control": control,
+        "version": version,
+        "print_mode": ("updates", "values") if debug else print_mode,
     }
 
 
 def _output(call: Call, result: Result) -> Any:
     """What `invoke` returns for a result; inside a node the questions go up through that node."""
-    if not result.asked:
-        return result.values
-    if call.nested is not None:
+    if result.asked and call.nested is not None:
         call.nested.asked = (*call.nested.asked, *result.asked)
         raise GraphInterrupt(result.asked)
+    if call.version == "v2":
+        return GraphOutput(call.graph.typed_output(result.values), result.asked)
+    if not result.asked:
+        return result.values
     values = result.values if isinstance(result.values, dict) else {}
     return {**values, "__interrupt__": list(result.asked)}
 
@@ -495,37 +528,51 @@ def _let_go(result: Result) -> BaseException:
     return error
 
 
+def _blocking_driver(call: Call) -> BlockingDriver:
+    """The driver of one try of a call, which hears what nodes show while they run."""
+    frame, flow = call.start(BlockingJournal)
+    driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
+    frame.run.post = driver.post
+    return driver
+
+
+def _awaiting_driver(call: Call) -> AwaitingDriver:
+    """The same, awaiting."""
+    from pregel.engine.drive_async import AwaitingDriver
+
+    frame, flow = call.start(_awaiting_journal())
+    driver = AwaitingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
+    frame.run.post = driver.post_chunk
+    return driver
+
+
 def _drive(flow: Flow[Any], frame: Frame) -> Any:
     """The value of a flow that shows nothing."""
     return BlockingDriver(flow, frame.run.journal).run()  # type: ignore[arg-type]
 
 
 async def _adrive(flow: Flow[Any], frame: Frame) -> Any:
-    return await _awaiting_driver(flow, frame).run()
+    from pregel.engine.drive_async import AwaitingDriver
+
+    return await AwaitingDriver(flow, frame.run.journal).run()  # type: ignore[arg-type]
 
 
 def _awaiting_journal() -> type[AwaitingJournal]:
-    """The journal for `_awaiting_driver`; loaded here because asyncio costs as much to import as this package."""
+    """The journal for an awaiting driver; loaded here because asyncio costs as much to import as this package."""
     from pregel.engine.journal_async import AwaitingJournal
 
     return AwaitingJournal
 
 
-def _awaiting_driver(flow: Flow[Any], frame: Frame, *, live: bool = False, room: int | None = None) -> AwaitingDriver:
-    from pregel.engine.drive_async import AwaitingDriver
-
-    return AwaitingDriver(flow, frame.run.journal, live=live, room=room)  # type: ignore[arg-type]
-
-
-def _park(frame: Frame, driver: BlockingDriver | AwaitingDriver, chunks: Any) -> Parked:
+def _park(driver: BlockingDriver | AwaitingDriver, chunks: Any) -> Parked:
     """Let other runs of this process see whether a stream goes on."""
-    journal = frame.run.journal
+    journal = driver.journal
     parked = Parked(chunks, driver.jobs, None if journal is None else journal.caller)
     if journal is not None:
         journal.parked = parked
     return parked
 
 
-def _unpark(frame: Frame) -> None:
-    if frame.run.journal is not None:
-        frame.run.journal.parked = None  # it holds what holds the journal
+def _unpark(driver: BlockingDriver | AwaitingDriver) -> None:
+    if driver.journal is not None:
+        driver.journal.parked = None  # it holds what holds the journal

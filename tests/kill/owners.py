@@ -128,7 +128,7 @@ def go_on(where: str) -> None:
     with saver_at(where) as saver:
         try:
             app = two_nodes(saver, lambda: "heir")
-            given = None if app.get_state(CONFIG).created_at else {"a": []}
+            given: Any = None if app.get_state(CONFIG).created_at else {"a": []}
             say("ended " + ",".join(app.invoke(given, CONFIG)["a"]))
         except PregelError as error:
             say(type(error).__name__)
