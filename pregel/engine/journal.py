@@ -139,7 +139,7 @@ class Journal(Authority):
         """Keep records for the end; what must go out now anyway is returned."""
         answers = [record for record in step.writes if any(channel == RESUME for channel, _ in record.writes)]
         for save in step.saves:
-            held = self.held_saves.get(save.ns)
+            held = self.held_saves.get(save.ns) if save.parent is not None else None  # a subgraph may begin anew
             self.held_saves[save.ns] = save if held is None else _merged(held, save)
             self.held_writes = [record for record in self.held_writes if record.ns != save.ns]
         stored = {save.ns: save.id for save in step.saves}

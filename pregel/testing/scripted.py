@@ -134,6 +134,7 @@ class ScriptedDriver:
         self.result: Result | None = None  # the same, once nothing can go wrong any more
         self.ready: list[Task] = []
         self.timers: list[tuple[float, int, Event]] = []
+        self.timers_set = 0
         self.now = 0.0
         self.news: list[Event] = []
         self.sound = True
@@ -187,6 +188,8 @@ class ScriptedDriver:
     def _effect(self, what: What, act: Callable[[], None]) -> None:
         """Perform one effect."""
         fault = self.fault if self.fault is not None and self.fault.at == len(self.effects) else None
+        if self.struck:  # by the effect around this one: a load waits for the append in the background
+            fault = None
         if fault is not None:
             self.struck = True
             self._strike_before(fault)
@@ -281,7 +284,8 @@ class ScriptedDriver:
             if isinstance(event, Timeout) and event.task.clock is None:
                 event.task.clock = Clock(event.task)
             self.trace.add("after", event)
-            heappush(self.timers, (self.now + seconds, id(event), event))
+            self.timers_set += 1  # which breaks ties the same way each time
+            heappush(self.timers, (self.now + seconds, self.timers_set, event))
 
     def _start(self, tasks: Sequence[Task]) -> None:
         for task in tasks:
