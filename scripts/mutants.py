@@ -279,13 +279,6 @@ MUTANTS = (
     ),
     # who owns a thread
     mutant(
-        "an unreaped process counts as alive",
-        "tests/unit/test_lease.py::test_a_killed_process_is_dead_though_nobody_reaped_it",
-        "pregel/checkpoint/lease.py",
-        "return state in GONE and not _has_other_threads(owner.pid)",
-        "return False",
-    ),
-    mutant(
         "a lapsed lease is never taken over",
         f"{AUTHORITY}::test_a_thread_whose_lease_has_lapsed_is_taken_over[sync-memory]",
         "pregel/checkpoint/memory.py",
