@@ -37,6 +37,7 @@ UPKEEP = "tests/behaviour/savers/test_housekeeping.py"
 LOGS = "tests/simulation/test_explore_logs.py::test_logs_end_the_same_in_every_order_and_after_every_death"
 LISTS = "tests/behaviour/savers/test_log_channels.py"
 BATCHES = "tests/unit/test_batches.py"
+AUTHORITY = "tests/behaviour/test_authority.py"
 FIRST_TIER = "tests/behaviour/test_first_tier_savers.py"
 
 
@@ -275,6 +276,88 @@ MUTANTS = (
         "pregel/checkpoint/sql/sqlite.sql",
         "WHERE tno = ?6 AND epoch = ?7 AND gen = ?8 AND seq = ?9",
         "WHERE tno = ?6 AND ?7 AND gen = ?8 AND ?9",
+    ),
+    # who owns a thread
+    mutant(
+        "a lapsed lease is never taken over",
+        f"{AUTHORITY}::test_a_thread_whose_lease_has_lapsed_is_taken_over[sync-memory]",
+        "pregel/checkpoint/memory.py",
+        "thread.run is None or claim.dead or thread.lapsed(now)",
+        "thread.run is None or claim.dead",
+    ),
+    mutant(
+        "a live lease is taken for a lapsed one",
+        f"{AUTHORITY}::test_a_thread_that_another_host_holds_is_busy_until_its_lease_lapses[sync-memory]",
+        "pregel/engine/authority.py",
+        "        if row.lapsed:\n            return False",
+        "        if True:\n            return True",
+    ),
+    mutant(
+        "the epoch does not rise with a takeover",
+        f"{AUTHORITY}::test_a_thread_whose_lease_has_lapsed_is_taken_over[sync-memory]",
+        "pregel/checkpoint/memory.py",
+        "            thread.epoch = max(thread.epoch + 1, int(now * 1000))\n",
+        "",
+    ),
+    mutant(
+        "two owners: an append is not compared with the run",
+        "tests/simulation/test_two_owners.py::test_in_every_order_no_two_appends_land_under_one_expectation[sync]",
+        "pregel/checkpoint/memory.py",
+        "                or thread.seq != append.seq\n"
+        "                or thread.run != append.run\n"
+        "                or thread.epoch != append.epoch\n",
+        "",
+    ),
+    mutant(
+        "a renewal is not compared with the run",
+        f"{AUTHORITY}::test_a_lost_lease_is_found_out_by_the_heartbeat[memory]",
+        "pregel/checkpoint/memory.py",
+        "thread is not None and (thread.epoch, thread.run) == (epoch, run) else None",
+        "thread is not None else None",
+    ),
+    mutant(
+        "the heartbeat renews nothing",
+        f"{AUTHORITY}::test_the_heartbeat_renews_what_has_not_moved_since_it_looked[memory]",
+        "pregel/checkpoint/heartbeat.py",
+        "if not holder.has_moved(since):",
+        "if holder.has_moved(since):",
+    ),
+    mutant(
+        "exit: a late run starts its next task",
+        f"{AUTHORITY}::test_a_run_that_lost_its_thread_writes_nothing_and_starts_nothing[sync-memory-exit]",
+        "pregel/engine/authority.py",
+        "return lease.uptime() >= self.deadline and self.renews",
+        "return False",
+    ),
+    mutant(
+        "a run's copy in a forked child goes on",
+        "tests/kill/test_owners.py::test_the_copy_of_a_run_in_a_forked_child_never_writes[sqlite]",
+        "pregel/engine/authority.py",
+        "self.epoch, self.deadline = -1, 0.0",
+        "pass",
+    ),
+    mutant(
+        "what another run asks is not heard",
+        "tests/behaviour/test_concurrency.py::"
+        "test_interrupt_stops_the_other_run_after_its_step_and_keeps_what_it_did[sync-memory]",
+        "pregel/engine/authority.py",
+        "            self.asked = asked\n",
+        "            pass\n",
+    ),
+    mutant(
+        "a run that meets its own thread is not told so",
+        "tests/behaviour/test_concurrency.py::"
+        "test_a_run_that_meets_its_own_thread_is_told_so_in_any_mode[sync-memory-reject]",
+        "pregel/engine/authority.py",
+        "        if run in self.around:",
+        "        if not run:",
+    ),
+    mutant(
+        "a stream that is pulled gives way to anybody",
+        f"{AUTHORITY}::test_a_stream_that_another_task_pulls_is_busy",
+        "pregel/engine/parked.py",
+        "return caller == self.caller or lease.uptime() - self.since >= GRACE",
+        "return True",
     ),
     mutant(
         "a refused append is taken for one that landed",
