@@ -7,7 +7,8 @@
 3. What a Step loads and stores is done whole, whatever is cancelled meanwhile.
 4. Cancelling or closing the run winds the flow down: what ended is stored, async tasks are cancelled, threads are
    waited for.
-5. A KeyboardInterrupt or SystemExit of a node or of the store is raised by whoever awaits the run, once that is wound
+5. A node that shows more than the consumer takes waits for it: a thread in its writer, an async node at its next await.
+6. A KeyboardInterrupt or SystemExit of a node or of the store is raised by whoever awaits the run, once that is wound
    down: out of any other task it would stop the loop before anything is stored.
 """
 
@@ -18,15 +19,18 @@ import inspect
 import os
 import random
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Any
 
+from pregel.constants import LIFECYCLE
 from pregel.engine.body_async import arun_body
-from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step
+from pregel.engine.clock import Clock, left_behind, timed_out
+from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step, Timeout
+from pregel.engine.gate import Gate, Paced
 from pregel.engine.journal_async import AwaitingJournal, outcome, whole
-from pregel.engine.pool import Job, shared_pool
+from pregel.engine.pool import Job, shared_pool, still_runs
 from pregel.engine.task import Task
 from pregel.errors import SerializationError
 
@@ -50,16 +54,24 @@ class AwaitingDriver:
         self.jobs: dict[Task, asyncio.Task[None] | Job | None] = {}  # None: waits for room
         self.waiting: deque[Task] = deque()
         self.timers: set[asyncio.TimerHandle] = set()
+        self.limits: dict[Task, list[asyncio.TimerHandle]] = {}  # those of them that watch an attempt
         self.inbox: deque[Event | Chunk] = deque()
         self.waker: asyncio.Future[None] | None = None
         self.sound = True
         self.fatal: BaseException | None = None  # a worker's KeyboardInterrupt or SystemExit
         self.process = os.getpid()
+        self.gate: Gate | None = Gate(self.inbox.__len__) if live else None
+        self.waking = False  # a wake-up is on its way to the loop
 
-    async def run(self) -> Result:
-        """The result, with nothing shown."""
-        async for _ in self.chunks():
-            pass
+    async def run(
+        self, show: Callable[[Chunk], object] | None = None, tell: Callable[[Any], Awaitable[None]] | None = None
+    ) -> Result:
+        """The result; what it shows on the way goes to `show`, its lifecycle to `tell`."""
+        async for chunk in self.chunks():
+            if tell is not None and chunk[1] == LIFECYCLE:
+                await tell(chunk[2])
+            elif show is not None:
+                show(chunk)
         assert self.ended
         return self.result  # type: ignore[return-value]  # None only from flows that say so
 
@@ -104,16 +116,28 @@ class AwaitingDriver:
 
     def post_from_thread(self, item: Event | Chunk) -> None:
         """The same from any thread. A loop that was closed under the run takes nothing any more."""
-        with suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(self.post, item)
+        self.inbox.append(item)
+        if not self.waking:  # set, it is read before what was put in above is taken out
+            self.waking = True
+            with suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(self._wake)
 
-    def post_anywhere(self, item: Event | Chunk) -> None:
-        """The same from wherever the caller is."""
+    def _wake(self) -> None:
+        self.waking = False
+        if self.waker is not None and not self.waker.done():
+            self.waker.set_result(None)
+
+    def post_chunk(self, chunk: Chunk) -> None:
+        """Take in a chunk from a node that runs, wherever; a thread waits while the consumer is behind."""
         try:
             here = asyncio.get_running_loop() is self.loop
         except RuntimeError:
             here = False
-        (self.post if here else self.post_from_thread)(item)
+        if here:
+            if self.gate is None or not self.gate.closed:
+                self.post(chunk)
+        elif self.gate is None or self.gate.enter():
+            self.post_from_thread(chunk)
 
     # -- performing --------------------------------------------------------------------------------------------------
 
@@ -141,6 +165,8 @@ class AwaitingDriver:
         for task, abandon in step.cancel:
             self._cancel(task, abandon, events)
         for seconds, jitter, event in step.after:
+            if isinstance(event, Timeout) and event.task.clock is None:
+                event.task.clock = Clock(event.task)
             self._after(seconds + (random.random() if jitter else 0.0), event)
         if step.start:
             await self._start(step.start, events)
@@ -150,7 +176,10 @@ class AwaitingDriver:
             events.append(await arun_body(tasks[0]))  # when this is cancelled, winding down hears that it is gone
             return
         for task in tasks:
-            if self.room is not None and len(self.jobs) - len(self.waiting) >= self.room:
+            if task.clock is not None and still_runs(task):
+                events.append(Failed(task, left_behind(timed_out(task, "run", 0.0))))
+                self._free(task)
+            elif self.room is not None and len(self.jobs) - len(self.waiting) >= self.room:
                 self.jobs[task] = None
                 self.waiting.append(task)
             else:
@@ -165,32 +194,48 @@ class AwaitingDriver:
 
     async def _body(self, task: Task) -> None:
         event: Event = Gone(task)
+        if task.clock is not None:
+            task.clock.begin()
         try:
-            event = await arun_body(task)
+            event = await (arun_body(task) if self.gate is None else Paced(arun_body(task), self.gate))
         except asyncio.CancelledError:
             pass  # whoever cancelled it hears Gone
         except BaseException as error:
             event = Failed(task, error)
         finally:
-            self.post(event)
+            self.post(event if task.clock is None else task.clock.judged(event))
 
     def _after(self, seconds: float, event: Event) -> None:
         def fire() -> None:
             self.timers.discard(handle)
+            clock = event.task.clock if isinstance(event, Timeout) else None
+            if clock is not None and (left := clock.left(event.kind)) > 0:  # type: ignore[attr-defined]  # a Timeout
+                self._after(left, event)  # the limit was moved on: watch it for what is left of it
+                return
+            if clock is not None:
+                event.elapsed = clock.elapsed  # type: ignore[attr-defined]  # a Timeout
             self.post(event)
 
         handle = self.loop.call_later(seconds, fire)
         self.timers.add(handle)
+        if isinstance(event, Timeout):
+            self.limits[event.task] = [*self.limits.get(event.task, ()), handle]
 
     def _cancel(self, task: Task, abandon: bool, events: list[Event]) -> None:
         job = self.jobs.get(task)
         if isinstance(job, asyncio.Task):
             job.cancel()
-        elif job is None or job.claim() or abandon:
+        elif job is None or job.claim():
             self._free(task)
             events.append(Gone(task))
+        elif abandon:
+            self._free(task)
+            events.append(Gone(task, lives=job.leave()))
 
     def _free(self, task: Task) -> None:
+        for handle in self.limits.pop(task, ()) if self.limits else ():
+            handle.cancel()
+            self.timers.discard(handle)
         if task in self.jobs:
             if self.jobs.pop(task) is None:
                 self.waiting.remove(task)
@@ -207,8 +252,9 @@ class AwaitingDriver:
                 await self.waker
             finally:
                 self.waker = None
-        news = list(self.inbox)
-        self.inbox.clear()
+        news = [self.inbox.popleft() for _ in range(len(self.inbox))]  # threads may add to it meanwhile
+        if self.gate is not None:
+            self.gate.emptied()
         return [self._heard(item) for item in news if self._counts(item)]
 
     def _counts(self, item: Event | Chunk) -> bool:
@@ -248,6 +294,8 @@ class AwaitingDriver:
                 self.journal.abandon()
             return
         self.live = True  # nothing is awaited in place any more: an exit is news, and cuts nothing short
+        if self.gate is not None:
+            self.gate.close()
         while True:
             winding = asyncio.create_task(outcome(self._wind_down))
             while not winding.done():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pregel.channels import BaseChannel, Topic
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.config import RunnableConfig, merge_configs
+from pregel.constants import LIFECYCLE
 from pregel.engine.admin import history_flow, state_flow, update_flow
 from pregel.engine.call import Call, names_of, require_saver
 from pregel.engine.check import check_graph, checked_updates
@@ -22,12 +23,12 @@ from pregel.engine.effects import Flow, Result
 from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal, ClaimMissed
 from pregel.engine.node import NodeBuilder, PregelNode
-from pregel.engine.plan import TASKS, Plan
+from pregel.engine.plan import TASKS, Plan, Policies
 from pregel.engine.running import Running
 from pregel.engine.snapshot import empty_snapshot
-from pregel.errors import DefinitionError, GraphInterrupt, NotBuiltError
+from pregel.errors import DefinitionError, GraphInterrupt, InvalidInputError, NotBuiltError
 from pregel.runnable import Runnable
-from pregel.types import Send, StateSnapshot, StateUpdate, ensure_valid_checkpointer
+from pregel.types import GraphOutput, Send, StateSnapshot, StateUpdate, checked_policies, ensure_valid_checkpointer
 
 if TYPE_CHECKING:
     from pregel.engine.drive_async import AwaitingDriver
@@ -70,6 +71,7 @@ class Pregel(Runnable):
         context_schema: type | None = None,
         config: RunnableConfig | None = None,
         trigger_to_nodes: Mapping[str, Sequence[str]] | None = None,
+        node_error_handler_map: Mapping[str, str] | None = None,
         name: str = "LangGraph",
         stream_transformers: Any = None,
         unknown_keys: str = "error",
@@ -81,13 +83,14 @@ class Pregel(Runnable):
         if TASKS in self.channels and not isinstance(self.channels[TASKS], Topic):
             raise DefinitionError(f"Channel {TASKS!r} is reserved.", fix="Name your channel otherwise.")
         self.channels[TASKS] = Topic(Send, accumulate=False)
-        self.stream_mode, self.stream_eager, self.step_timeout = stream_mode, stream_eager, step_timeout
+        self.stream_mode, self.stream_eager, self._step_timeout = stream_mode, stream_eager, step_timeout
         self.input_channels, self.output_channels = input_channels, output_channels
         self.stream_channels = stream_channels
         self.interrupt_before_nodes, self.interrupt_after_nodes = interrupt_before_nodes, interrupt_after_nodes
         self.debug, self.store, self.cache, self.cache_policy = debug, store, cache, cache_policy
         self.checkpointer = ensure_valid_checkpointer(checkpointer)
-        self.retry_policy = (retry_policy,) if hasattr(retry_policy, "retry_on") else tuple(retry_policy)
+        self.retry_policy = checked_policies(retry_policy)
+        self.node_error_handler_map = dict(node_error_handler_map or {})
         self.context_schema, self.config, self.name = context_schema, config, name
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
         if stream_transformers:
@@ -104,13 +107,27 @@ class Pregel(Runnable):
 
     def _prepare(self) -> None:
         """The indexes that runs use; made again for each copy."""
-        self.plan = Plan(self.nodes, self._data_channels(), self.output_channels, self.joins, self.retry_policy)
+        policies = Policies(
+            self.retry_policy, self.cache_policy, self.step_timeout, self.node_error_handler_map, self.get_name()
+        )
+        self.plan = Plan(self.nodes, self._data_channels(), self.output_channels, self.joins, policies)
         stream = self.stream_channels_asis
         self.output_keys = _keys(self.output_channels)
         self.stream_keys = _keys(stream)
         self.before, self.after = names_of(self.interrupt_before_nodes), names_of(self.interrupt_after_nodes)
         self.outputs_expire = any(self.plan.channels[key].expires for key in self.plan.output_keys)
         self.names = (*self.channels, *self.nodes)
+
+    @property
+    def step_timeout(self) -> float | None:
+        """The seconds that each superstep may take; may be set. None: any number."""
+        return self._step_timeout
+
+    @step_timeout.setter
+    def step_timeout(self, seconds: float | None) -> None:
+        self._step_timeout = seconds
+        self.validate()
+        self._prepare()
 
     def _data_channels(self) -> dict[str, BaseChannel[Any, Any, Any]]:
         return {name: channel for name, channel in self.channels.items() if isinstance(channel, BaseChannel)}
@@ -141,12 +158,40 @@ class Pregel(Runnable):
         """The writes of a Command from outside, as the keys take them; a graph with a typed state checks them."""
         return writes
 
+    def typed_output(self, values: Any) -> Any:
+        """Values as ``version="v2"`` shows them; a graph with a typed output makes its instances."""
+        return values
+
+    def typed_state(self, values: Any) -> Any:
+        """The same for the values of a checkpoint."""
+        return values
+
     def coerce_context(self, context: Any) -> Any:
         """The context as an instance of the context schema, when that is a class to be made from a dict."""
         schema = self.context_schema
         if isinstance(context, dict) and schema is not None and not issubclass(schema, dict):
             return schema(**context)
         return context
+
+    def clear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """Forget the cached results of these nodes, or of all. ValueError when the graph has no cache."""
+        namespaces = self._cached(nodes)
+        self.cache.clear(namespaces)
+
+    async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """Like `clear_cache`, awaited."""
+        namespaces = self._cached(nodes)
+        await self.cache.aclear(namespaces)
+
+    def _cached(self, nodes: Sequence[str] | None) -> list[tuple[str, ...]]:
+        from pregel.cache.keys import node_namespace
+
+        if self.cache is None:
+            raise InvalidInputError("No cache is set for this graph.", fix="Compile it with cache=InMemoryCache().")
+        names = list(self.nodes) if nodes is None else [nodes] if isinstance(nodes, str) else list(nodes)
+        if unknown := [name for name in names if name not in self.nodes]:
+            raise InvalidInputError(f"No node is called {', '.join(map(repr, unknown))}.", fix="Give names of nodes.")
+        return [node_namespace(self.get_name(), name) for name in names]
 
     def copy(self, update: Mapping[str, Any] | None = None) -> Pregel:
         """Another instance with some attributes replaced."""
@@ -183,20 +228,24 @@ class Pregel(Runnable):
         durability: str | None = None,
         control: Any = None,
         version: str = "v1",
+        print_mode: str | Sequence[str] = (),
     ) -> Any:
         """The output of a run: the values of the output channels, None when nothing was ever written to them.
 
-        When the run paused on questions, the dict has them under ``__interrupt__``. Another `stream_mode` returns the
-        list of chunks. Raises what a node raised, and the named errors of `pregel.errors`.
+        When the run paused on questions, the dict has them under ``__interrupt__``; ``version="v2"`` returns a
+        `GraphOutput` instead. Another `stream_mode` returns the list of chunks. `print_mode` prints chunks of these
+        modes. Raises what a node raised, and the named errors of `pregel.errors`.
         """
-        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments = _arguments(
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
+        )
         if stream_mode != "values":
             return list(self._stream(input, config, stream_mode, arguments))
         call = Call(self, input, config, **arguments)
         for _ in range(MISSES):
-            frame, flow = call.start(BlockingJournal)
             try:
-                result = BlockingDriver(flow, frame.run.journal, room=call.room).run()  # type: ignore[arg-type]
+                tell = None if call.callbacks is None else call.callbacks.tell
+                result = _blocking_driver(call).run(call.wants, tell)
             except ClaimMissed:
                 continue
             if result.error is not None:
@@ -217,16 +266,19 @@ class Pregel(Runnable):
         durability: str | None = None,
         control: Any = None,
         version: str = "v1",
+        print_mode: str | Sequence[str] = (),
     ) -> Any:
         """Like `invoke`, awaited."""
-        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments = _arguments(
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
+        )
         if stream_mode != "values":
             return [chunk async for chunk in self._astream(input, config, stream_mode, arguments)]
         call = Call(self, input, config, **arguments)
         for _ in range(MISSES):
-            frame, flow = call.start(_awaiting_journal())
             try:
-                result = await _awaiting_driver(flow, frame, room=call.room).run()
+                atell = None if call.callbacks is None else call.callbacks.atell
+                result = await _awaiting_driver(call).run(call.wants, atell)
             except ClaimMissed:
                 continue
             if result.error is not None:
@@ -247,14 +299,19 @@ class Pregel(Runnable):
         durability: str | None = None,
         control: Any = None,
         subgraphs: bool = False,
+        debug: bool | None = None,
         version: str = "v1",
+        print_mode: str | Sequence[str] = (),
     ) -> Iterator[Any]:
         """What a run shows while it goes. The run moves only while somebody pulls; closing the iterator winds it down.
 
         One mode gives payloads, a sequence of modes gives ``(mode, payload)``; with `subgraphs` each is led by its
-        namespace tuple.
+        namespace tuple. With ``version="v2"`` each is a dict with `type`, `ns` and `data`. `print_mode` prints chunks
+        of these modes as well; `debug` prints updates and values.
         """
-        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments = _arguments(
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
+        )
         return self._stream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
     def astream(  # type: ignore[override]  # a graph takes more than a runnable
@@ -270,22 +327,27 @@ class Pregel(Runnable):
         durability: str | None = None,
         control: Any = None,
         subgraphs: bool = False,
+        debug: bool | None = None,
         version: str = "v1",
+        print_mode: str | Sequence[str] = (),
     ) -> AsyncIterator[Any]:
         """Like `stream`, awaited."""
-        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments = _arguments(
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
+        )
         return self._astream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
     def _stream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> Iterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
         for _ in range(MISSES):
-            frame, flow = call.start(BlockingJournal)
-            driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
-            frame.run.post = driver.inbox.put
+            driver = _blocking_driver(call)
             chunks = driver.chunks()
             try:
                 for chunk in chunks:
-                    yield shape(chunk)
+                    if call.callbacks is not None and chunk[1] == LIFECYCLE:
+                        call.callbacks.tell(chunk[2])
+                    elif call.wants(chunk):
+                        yield shape(chunk)
             except ClaimMissed:
                 continue
             finally:
@@ -298,13 +360,14 @@ class Pregel(Runnable):
     async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
         for _ in range(MISSES):
-            frame, flow = call.start(_awaiting_journal())
-            driver = _awaiting_driver(flow, frame, live=frame.run.live, room=call.room)
-            frame.run.post = driver.post_anywhere
+            driver = _awaiting_driver(call)
             chunks = driver.chunks()
             try:
                 async for chunk in chunks:
-                    yield shape(chunk)
+                    if call.callbacks is not None and chunk[1] == LIFECYCLE:
+                        await call.callbacks.atell(chunk[2])
+                    elif call.wants(chunk):
+                        yield shape(chunk)
             except ClaimMissed:
                 continue
             finally:
@@ -320,7 +383,8 @@ class Pregel(Runnable):
         if arguments.get("output_keys") is None:
             arguments["output_keys"] = self.stream_channels_asis
         call = Call(self, input, config, modes=modes, **arguments)
-        return call, chunk_shape(tagged=not isinstance(mode, str), subgraphs=call.subgraphs)
+        tagged = not isinstance(mode, str)
+        return call, chunk_shape(self, version=call.version, tagged=tagged, subgraphs=call.subgraphs)
 
     # -- state -------------------------------------------------------------------------------------------------------
 
@@ -423,10 +487,16 @@ def _keys(channels: str | Sequence[str]) -> str | tuple[str, ...]:
 
 
 def _arguments(
-    context: Any, output_keys: Any, before: Any, after: Any, durability: Any, control: Any, version: str
+    context: Any,
+    output_keys: Any,
+    before: Any,
+    after: Any,
+    durability: Any,
+    control: Any,
+    version: str,
+    print_mode: Any,
+    debug: bool | None = None,
 ) -> dict[str, Any]:
-    if version != "v1":
-        raise NotBuiltError(f"version={version!r} is not built yet.", fix='Leave it out, or use version="v1".')
     return {
         "context": context,
         "output_keys": output_keys,
@@ -434,16 +504,20 @@ def _arguments(
         "interrupt_after": after,
         "durability": durability,
         "control": control,
+        "version": version,
+        "print_mode": ("updates", "values") if debug else print_mode,
     }
 
 
 def _output(call: Call, result: Result) -> Any:
     """What `invoke` returns for a result; inside a node the questions go up through that node."""
-    if not result.asked:
-        return result.values
-    if call.nested is not None:
+    if result.asked and call.nested is not None:
         call.nested.asked = (*call.nested.asked, *result.asked)
         raise GraphInterrupt(result.asked)
+    if call.version == "v2":
+        return GraphOutput(call.graph.typed_output(result.values), result.asked)
+    if not result.asked:
+        return result.values
     values = result.values if isinstance(result.values, dict) else {}
     return {**values, "__interrupt__": list(result.asked)}
 
@@ -455,26 +529,40 @@ def _let_go(result: Result) -> BaseException:
     return error
 
 
+def _blocking_driver(call: Call) -> BlockingDriver:
+    """The driver of one try of a call, which hears what nodes show while they run."""
+    frame, flow = call.start(BlockingJournal)
+    driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
+    frame.run.post = driver.post
+    return driver
+
+
+def _awaiting_driver(call: Call) -> AwaitingDriver:
+    """The same, awaiting."""
+    from pregel.engine.drive_async import AwaitingDriver
+
+    frame, flow = call.start(_awaiting_journal())
+    driver = AwaitingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
+    frame.run.post = driver.post_chunk
+    return driver
+
+
 def _drive(flow: Flow[Any], frame: Frame) -> Any:
     """The value of a flow that shows nothing."""
     return BlockingDriver(flow, frame.run.journal).run()  # type: ignore[arg-type]
 
 
 async def _adrive(flow: Flow[Any], frame: Frame) -> Any:
-    return await _awaiting_driver(flow, frame).run()
+    from pregel.engine.drive_async import AwaitingDriver
+
+    return await AwaitingDriver(flow, frame.run.journal).run()  # type: ignore[arg-type]
 
 
 def _awaiting_journal() -> type[AwaitingJournal]:
-    """The journal for `_awaiting_driver`; loaded here because asyncio costs as much to import as this package."""
+    """The journal for an awaiting driver; loaded here because asyncio costs as much to import as this package."""
     from pregel.engine.journal_async import AwaitingJournal
 
     return AwaitingJournal
-
-
-def _awaiting_driver(flow: Flow[Any], frame: Frame, *, live: bool = False, room: int | None = None) -> AwaitingDriver:
-    from pregel.engine.drive_async import AwaitingDriver
-
-    return AwaitingDriver(flow, frame.run.journal, live=live, room=room)  # type: ignore[arg-type]
 
 
 def _contended(call: Call) -> Exception:
