@@ -446,7 +446,7 @@ def test_a_shell_is_off_until_somebody_says_where_it_runs(run: Runner, tmp_path:
         ShellToolMiddleware()
     rules = [RedactionRule("email")]
     shell = ShellToolMiddleware(
-        tmp_path, execution_policy=HostExecutionPolicy(command_timeout=0.3, max_output_lines=2), redaction_rules=rules
+        tmp_path, execution_policy=HostExecutionPolicy(command_timeout=0.2, max_output_lines=2), redaction_rules=rules
     )
 
     def asked(command: str) -> Any:
@@ -455,7 +455,7 @@ def test_a_shell_is_off_until_somebody_says_where_it_runs(run: Runner, tmp_path:
 
     assert "a\nb\n[1 more lines were cut]" == asked("echo a; echo b; echo c").text
     assert ("error", "[exit code 3]") == (asked("exit 3").status, asked("exit 3").text)
-    assert "killed after 0.3 seconds" in asked("sleep 5").text
+    assert "killed after 0.2 seconds" in asked("sleep 5").text
     assert "[REDACTED_EMAIL]" == asked("echo a@b.org").text
     assert "HOME PATH PWD" == " ".join(
         sorted(asked("env | cut -d= -f1 | sort | grep -v '^_' | tr '\\n' ' '").text.split()[:3])
