@@ -32,22 +32,23 @@ class Fake(FakeMessagesListChatModel):  # type: ignore[misc]  # untyped where it
         return self
 
 
-@tool
-def double(n: int) -> str:
+def _double(n: int) -> str:
     """Double a number."""
     return str(n * 2)
 
 
-@tool(response_format="content_and_artifact")
-def pair(n: int, id: Annotated[str, InjectedToolCallId]) -> tuple[str, list[int]]:
+def _pair(n: int, id: Annotated[str, InjectedToolCallId]) -> tuple[str, list[int]]:
     """Content and artifact."""
     return f"pair {id}", [n]
 
 
-@tool
-def seen(what: str, state: Annotated[Any, InjectedState], runtime: ToolRuntime) -> str:
+def _seen(what: str, state: Annotated[Any, InjectedState], runtime: ToolRuntime) -> str:
     """What a tool sees."""
     return f"{what} {len(state['messages'])} {runtime.tool_call_id}"
+
+
+double, seen = tool("double")(_double), tool("seen")(_seen)
+pair = tool("pair", response_format="content_and_artifact")(_pair)
 
 
 def call(name: str, id: str, **args: Any) -> dict[str, Any]:
