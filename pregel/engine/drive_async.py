@@ -7,7 +7,8 @@
 3. What a Step loads and stores is done whole, whatever is cancelled meanwhile.
 4. Cancelling or closing the run winds the flow down: what ended is stored, async tasks are cancelled, threads are
    waited for.
-5. A KeyboardInterrupt or SystemExit of a node or of the store is raised by whoever awaits the run, once that is wound
+5. A node that shows more than the consumer takes waits for it: a thread in its writer, an async node at its next await.
+6. A KeyboardInterrupt or SystemExit of a node or of the store is raised by whoever awaits the run, once that is wound
    down: out of any other task it would stop the loop before anything is stored.
 """
 
@@ -18,13 +19,14 @@ import inspect
 import os
 import random
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Any
 
 from pregel.engine.body_async import arun_body
 from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step
+from pregel.engine.gate import Gate, Paced
 from pregel.engine.journal_async import AwaitingJournal, outcome, whole
 from pregel.engine.pool import Job, shared_pool
 from pregel.engine.task import Task
@@ -55,11 +57,14 @@ class AwaitingDriver:
         self.sound = True
         self.fatal: BaseException | None = None  # a worker's KeyboardInterrupt or SystemExit
         self.process = os.getpid()
+        self.gate: Gate | None = Gate(self.inbox.__len__) if live else None
+        self.waking = False  # a wake-up is on its way to the loop
 
-    async def run(self) -> Result:
-        """The result, with nothing shown."""
-        async for _ in self.chunks():
-            pass
+    async def run(self, show: Callable[[Chunk], object] | None = None) -> Result:
+        """The result; what it shows on the way goes to `show`."""
+        async for chunk in self.chunks():
+            if show is not None:
+                show(chunk)
         assert self.ended
         return self.result  # type: ignore[return-value]  # None only from flows that say so
 
@@ -104,16 +109,28 @@ class AwaitingDriver:
 
     def post_from_thread(self, item: Event | Chunk) -> None:
         """The same from any thread. A loop that was closed under the run takes nothing any more."""
-        with suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(self.post, item)
+        self.inbox.append(item)
+        if not self.waking:  # set, it is read before what was put in above is taken out
+            self.waking = True
+            with suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(self._wake)
 
-    def post_anywhere(self, item: Event | Chunk) -> None:
-        """The same from wherever the caller is."""
+    def _wake(self) -> None:
+        self.waking = False
+        if self.waker is not None and not self.waker.done():
+            self.waker.set_result(None)
+
+    def post_chunk(self, chunk: Chunk) -> None:
+        """Take in a chunk from a node that runs, wherever; a thread waits while the consumer is behind."""
         try:
             here = asyncio.get_running_loop() is self.loop
         except RuntimeError:
             here = False
-        (self.post if here else self.post_from_thread)(item)
+        if here:
+            if self.gate is None or not self.gate.closed:
+                self.post(chunk)
+        elif self.gate is None or self.gate.enter():
+            self.post_from_thread(chunk)
 
     # -- performing --------------------------------------------------------------------------------------------------
 
@@ -166,7 +183,7 @@ class AwaitingDriver:
     async def _body(self, task: Task) -> None:
         event: Event = Gone(task)
         try:
-            event = await arun_body(task)
+            event = await (arun_body(task) if self.gate is None else Paced(arun_body(task), self.gate))
         except asyncio.CancelledError:
             pass  # whoever cancelled it hears Gone
         except BaseException as error:
@@ -207,8 +224,9 @@ class AwaitingDriver:
                 await self.waker
             finally:
                 self.waker = None
-        news = list(self.inbox)
-        self.inbox.clear()
+        news = [self.inbox.popleft() for _ in range(len(self.inbox))]  # threads may add to it meanwhile
+        if self.gate is not None:
+            self.gate.emptied()
         return [self._heard(item) for item in news if self._counts(item)]
 
     def _counts(self, item: Event | Chunk) -> bool:
@@ -248,6 +266,8 @@ class AwaitingDriver:
                 self.journal.abandon()
             return
         self.live = True  # nothing is awaited in place any more: an exit is news, and cuts nothing short
+        if self.gate is not None:
+            self.gate.close()
         while True:
             winding = asyncio.create_task(outcome(self._wind_down))
             while not winding.done():

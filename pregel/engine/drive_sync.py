@@ -5,7 +5,8 @@
 3. What was fetched but not yet fed lives on the driver, so closing the stream at any point loses nothing: the flow is
    told what happened and wound down; tasks that run are waited for, tasks that have not started never do.
 4. After a failed append nothing more is stored: the flow is closed, running tasks are waited for, the error is raised.
-5. A KeyboardInterrupt or SystemExit of a node is raised once what ended with it is safe, however the run ends.
+5. A node that shows more than the consumer takes waits for it, so a slow consumer costs `CROWD` chunks at most twice.
+6. A KeyboardInterrupt or SystemExit of a node is raised once what ended with it is safe, however the run ends.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import os
 import random
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
 
 from pregel.engine.body import run_body
 from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step
+from pregel.engine.gate import Gate
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.pool import Job, on_worker, shared_pool
 from pregel.engine.task import Task
@@ -51,11 +53,13 @@ class BlockingDriver:
         self.sound = True  # no append has failed
         self.fatal: BaseException | None = None  # a worker's KeyboardInterrupt or SystemExit
         self.process = os.getpid()
+        self.gate: Gate | None = Gate(self.inbox.qsize) if live else None
 
-    def run(self) -> Result:
-        """The result, with nothing shown."""
-        for _ in self.chunks():
-            pass
+    def run(self, show: Callable[[Chunk], object] | None = None) -> Result:
+        """The result; what it shows on the way goes to `show`."""
+        for chunk in self.chunks():
+            if show is not None:
+                show(chunk)
         assert self.ended
         return self.result  # type: ignore[return-value]  # None only from flows that say so
 
@@ -96,6 +100,12 @@ class BlockingDriver:
         finally:
             if not self.ended:
                 self.shutdown()
+
+    def post(self, chunk: Chunk) -> None:
+        """Take in a chunk from a node that runs; waits while the consumer is behind."""
+        if self.gate is not None and not self.gate.enter():
+            return
+        self.inbox.put(chunk)
 
     # -- performing --------------------------------------------------------------------------------------------------
 
@@ -167,6 +177,8 @@ class BlockingDriver:
                 news.append(self.inbox.get_nowait())
         except Empty:
             pass
+        if self.gate is not None:
+            self.gate.emptied()
         while self.timers and self.timers[0][0] <= time.monotonic():
             news.append(heappop(self.timers)[2])
         return [self._heard(item) for item in news if self._counts(item)]
@@ -204,6 +216,8 @@ class BlockingDriver:
             self.flow.close()
             return
         self.live = True  # nothing runs on this thread any more: an exit is news, and cuts nothing short
+        if self.gate is not None:
+            self.gate.close()
         try:
             failure = self._wind_down()
             self.flow.close()

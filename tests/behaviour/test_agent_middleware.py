@@ -113,7 +113,9 @@ def test_triggers_may_be_tokens_fractions_and_combined(run: Runner) -> None:
     profile: Any = {"max_input_tokens": 1000}
     assert (
         500
-        == SummarizationMiddleware(ScriptedModel([], profile=profile), trigger=("fraction", 0.5)).clauses[0]["tokens"]
+        == SummarizationMiddleware(ScriptedModel([], profile=profile), trigger=("fraction", 0.5)).summarizer.clauses[0][
+            "tokens"
+        ]
     )
 
 

@@ -43,8 +43,8 @@ HEADING = "A summary of the conversation so far:\n\n"
 FALLBACK = 15  # messages that are summarised when none fit the budget
 
 
-class SummarizationMiddleware(AgentMiddleware):
-    """Summarises all but the last messages when the history is too long.
+class Summarizer:
+    """When a history is too long, from where it stays as it is, and what stands for the rest.
 
     - `trigger`: ("messages" | "tokens" | "fraction", n); a dict of them, all of which must hold; or a list, one of
       which must. None: never. A fraction is of the model's ``max_input_tokens``.
@@ -93,20 +93,9 @@ class SummarizationMiddleware(AgentMiddleware):
             )
         return size
 
-    @hook_config(can_jump_to=[])
-    def before_model(self, state: Any, runtime: Any) -> AgentFlow[Any]:
-        """Replace the beginning by its summary when it is time."""
-        messages = with_ids(list(state["messages"]))
-        if not any(self._holds(clause, messages) for clause in self.clauses):
-            return None
-        cut = safe_cut(messages, self._kept_from(messages))
-        if cut <= 0:
-            return None
-        summary = yield from self._summary(messages[:cut])
-        head = HumanMessage(f"{HEADING}{summary}", additional_kwargs={"lc_source": "summarization"})
-        return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), head, *with_calls(messages[cut:])]}
-
-    # -- when and where ------------------------------------------------------------------------------------------------
+    def is_due(self, messages: list[BaseMessage]) -> bool:
+        """Whether the history is too long."""
+        return any(self._holds(clause, messages) for clause in self.clauses)
 
     def _holds(self, clause: Mapping[Metric, float], messages: list[BaseMessage]) -> bool:
         return all(self._size(metric, messages) >= value for metric, value in clause.items())
@@ -124,7 +113,7 @@ class SummarizationMiddleware(AgentMiddleware):
             return 0
         return int(usage.get("total_tokens", 0))
 
-    def _kept_from(self, messages: list[BaseMessage]) -> int:
+    def kept_from(self, messages: list[BaseMessage]) -> int:
         """The first message that stays."""
         metric, size = self.keep
         if metric == "messages":
@@ -140,7 +129,8 @@ class SummarizationMiddleware(AgentMiddleware):
 
     # -- the summary ---------------------------------------------------------------------------------------------------
 
-    def _summary(self, messages: list[BaseMessage]) -> AgentFlow[str]:
+    def summary(self, messages: list[BaseMessage]) -> AgentFlow[str]:
+        """What stands for these messages."""
         if callable(self.summarizer) and not isinstance(self.summarizer, ChatModel):
             text = yield calling(self.summarizer, messages)
             if not isinstance(text, str):
@@ -171,6 +161,44 @@ class SummarizationMiddleware(AgentMiddleware):
             include_system=True,
         )
         return fitting or messages[-FALLBACK:]
+
+
+class SummarizationMiddleware(AgentMiddleware):
+    """Summarises all but the last messages when the history is too long; arguments as of a `Summarizer`."""
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        trigger: Trigger | None = None,
+        keep: Size = ("messages", 20),
+        token_counter: Callable[[list[BaseMessage]], int] = count_tokens_approximately,
+        summary_prompt: str = PROMPT,
+        trim_tokens_to_summarize: int | None = 4000,
+        summarizer: Any = None,
+    ) -> None:
+        self.summarizer = Summarizer(
+            model,
+            trigger=trigger,
+            keep=keep,
+            token_counter=token_counter,
+            summary_prompt=summary_prompt,
+            trim_tokens_to_summarize=trim_tokens_to_summarize,
+            summarizer=summarizer,
+        )
+
+    @hook_config(can_jump_to=[])
+    def before_model(self, state: Any, runtime: Any) -> AgentFlow[Any]:
+        """Replace the beginning by its summary when it is time."""
+        messages = with_ids(list(state["messages"]))
+        if not self.summarizer.is_due(messages):
+            return None
+        cut = safe_cut(messages, self.summarizer.kept_from(messages))
+        if cut <= 0:
+            return None
+        summary = yield from self.summarizer.summary(messages[:cut])
+        head = HumanMessage(f"{HEADING}{summary}", additional_kwargs={"lc_source": "summarization"})
+        return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), head, *with_calls(messages[cut:])]}
 
 
 def safe_cut(messages: Sequence[BaseMessage], wanted: int) -> int:
