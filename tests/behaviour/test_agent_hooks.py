@@ -336,8 +336,14 @@ def test_a_jump_to_nowhere_is_an_error(run: Runner) -> None:
     def lost(state: Any, runtime: Any) -> Any:
         return {"jump_to": "moon"}
 
+    @before_model(can_jump_to=["end"])
+    def elsewhere(state: Any, runtime: Any) -> Any:
+        return Command(update={"jump_to": "model"})
+
     with pytest.raises(InvalidUpdateError, match="'moon'"):
         run.invoke(create_agent(once(), middleware=[lost]), HI)
+    with pytest.raises(InvalidUpdateError, match="declares end"):
+        run.invoke(create_agent(once(), middleware=[elsewhere]), HI)
 
 
 def test_a_jump_to_tools_that_there_are_not_is_refused_at_once() -> None:

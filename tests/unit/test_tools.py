@@ -256,7 +256,7 @@ def test_a_sync_tool_does_not_hold_up_the_loop() -> None:
         return both_are_here.wait()
 
     async def both() -> list[int]:
-        return await asyncio.gather(meet.ainvoke({}), meet.ainvoke({}))
+        return list(await asyncio.gather(meet.ainvoke({}), meet.ainvoke({})))
 
     assert [0, 1] == sorted(asyncio.run(both()))
 
