@@ -178,7 +178,7 @@ class Family:
         )
         entry = Entry(value, answers=task.answers, resuming=not task.fresh)
         child = member.children[task] = Member(loop(frame, entry), member, task)
-        task.child = frame
+        task.child, frame.inside = frame, task
         self.levels.setdefault(child.depth, {})[child] = None
 
     def _live_frames(self, member: Member) -> list[Frame]:
@@ -228,6 +228,8 @@ class Family:
                 owner = self.owners.pop(event.task, None) if ended else self.owners.get(event.task)
                 if ended:
                     self.stopped.discard(event.task)
+                    if owner is not None and owner.task is not None and owner.task.clock is not None:
+                        owner.task.touch()  # a subgraph whose nodes come in is not idle
                 if owner is not None and isinstance(event, Entered):
                     self._entered(owner, event, cancelled)
                 elif owner is not None:

@@ -15,6 +15,7 @@ from pregel.runtime import RunControl
 
 if TYPE_CHECKING:
     from pregel.engine.journal import Journal
+    from pregel.engine.running import Running
 
 LIVE = frozenset(("custom", "messages", "tools"))  # modes that node code writes to while it runs
 Post = Callable[[tuple[str, str, Any]], None]
@@ -26,9 +27,11 @@ class Run:
     __slots__ = (
         "after",
         "before",
+        "cache",
         "config",
         "context",
         "control",
+        "died",
         "ids",
         "journal",
         "limit",
@@ -54,6 +57,7 @@ class Run:
         subgraphs: bool = False,
         context: Any = None,
         store: Any = None,
+        cache: Any = None,
         control: RunControl | None = None,
         metadata: Mapping[str, Any] | None = None,
         before: frozenset[str] | str | None = None,
@@ -68,12 +72,14 @@ class Run:
         self.subgraphs = subgraphs
         self.context: Any = context
         self.store: Any = store
+        self.cache: Any = cache  # of the graph that was called; those inside without one of their own share it
         self.control = control
         self.metadata = dict(metadata or {})
         self.before, self.after = before, after  # static breakpoints of the call; None: the graph's own
         self.live = not modes.isdisjoint(LIVE)  # chunks must show before their node ends
         self.spoken: set[str | None] = set()  # ids of the messages that have shown
         self.post: Post = _nobody_listens
+        self.died = False  # the process that ran this thread before died in the middle of it
 
 
 def _nobody_listens(chunk: tuple[str, str, Any]) -> None:
@@ -92,6 +98,7 @@ class Frame:
         "fresh",
         "graph",
         "home",
+        "inside",
         "is_root",
         "journal",
         "last_values",
@@ -126,6 +133,7 @@ class Frame:
         answers: Mapping[str, Any] | None = None,
     ) -> None:
         self.run: Run = run
+        self.inside: Running | None = None  # the task of another frame that runs this graph
         self.home = home  # stands in for a checkpoint id where nothing is stored: the task that runs this graph
         self.answers = answers or {}  # interrupt id -> answer, for a graph that stores none itself
         self.journal = None if graph.checkpointer is False and not is_root else run.journal
@@ -157,6 +165,11 @@ class Frame:
         changed, seen = applied
         self.seen_news.update(seen)
         self.changed_news.update(dict.fromkeys(changed))
+
+    @property
+    def cache(self) -> Any:
+        """Where this graph's nodes look for results; None when there is no cache."""
+        return self.run.cache if self.graph.cache is None else self.graph.cache
 
     @property
     def keeps_questions(self) -> bool:
