@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_resume(commands)
     _add_reads(commands)
     _add_upkeep(commands)
+    _add_draw(commands)
     _add_demo(commands)
     return parser
 
@@ -125,12 +126,26 @@ def _add_upkeep(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     which.add_argument("--thread", metavar="ID", nargs="+", help="these threads")
     which.add_argument("--idle-for", metavar="TIME", help="the threads not written for so long: 90s, 30m, 12h, 7d")
     prune.add_argument("--delete", action="store_true", help="remove the whole thread; else its newest state stays")
+    delete = commands.add_parser("delete", help="erase threads with everything about them")
+    delete.add_argument("--thread", metavar="ID", nargs="+", required=True, help="these threads")
+    _database(delete)
+    delete.set_defaults(command="pregel.cli.threads:delete")
     verify = commands.add_parser("verify", help="read every record of threads, and say what is damaged")
     verify.add_argument("--thread", metavar="ID", nargs="+", help="these threads (default: all)")
     verify.add_argument("--graph", metavar="MODULE:GRAPH", help="a graph whose own types the threads hold")
     for name, parser in (("prune", prune), ("verify", verify)):
         _database(parser)
         parser.set_defaults(command=f"pregel.cli.upkeep:{name}")
+
+
+def _add_draw(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    draw = commands.add_parser("draw", help="draw a graph, and how far a thread has come in it")
+    _graph(draw)
+    draw.add_argument("-o", "--output", metavar="FILE", help=".svg, .png, .mmd (Mermaid) or .txt (default: text)")
+    draw.add_argument("--xray", action="store_true", help="show what is inside of subgraphs")
+    draw.add_argument("--thread", metavar="ID", help="mark what is done, running, waiting or failed on this thread")
+    _database(draw)
+    draw.set_defaults(command="pregel.cli.draw:draw")
 
 
 def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

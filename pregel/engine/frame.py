@@ -26,6 +26,7 @@ class Run:
 
     __slots__ = (
         "after",
+        "around",
         "before",
         "cache",
         "config",
@@ -62,6 +63,7 @@ class Run:
         metadata: Mapping[str, Any] | None = None,
         before: frozenset[str] | str | None = None,
         after: frozenset[str] | str | None = None,
+        around: frozenset[bytes] = frozenset(),
     ) -> None:
         self.ids = ids
         self.config = config
@@ -80,6 +82,12 @@ class Run:
         self.spoken: set[str | None] = set()  # ids of the messages that have shown
         self.post: Post = _nobody_listens
         self.died = False  # the process that ran this thread before died in the middle of it
+        self.around = around  # tokens of the runs in whose nodes this one runs
+
+    @property
+    def held(self) -> frozenset[bytes]:
+        """The tokens of this run and of those around it: none of them may be waited for from inside."""
+        return self.around if self.journal is None else self.around | {self.journal.token}
 
 
 def _nobody_listens(chunk: tuple[str, str, Any]) -> None:
@@ -179,5 +187,7 @@ class Frame:
     @property
     def drain_asked(self) -> str:
         """Why the caller asked to stop after this step; empty when it did not."""
-        control = self.run.control
-        return (control.drain_reason or "") if control is not None else ""
+        control, journal = self.run.control, self.run.journal
+        if control is not None and control.drain_reason:
+            return control.drain_reason
+        return f"a newer run asked for the thread ({journal.asked})" if journal is not None and journal.asked else ""

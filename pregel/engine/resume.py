@@ -45,6 +45,8 @@ from pregel.errors import (
 )
 from pregel.types import Command
 
+NEVER = "00000000-0000-0000-0000-000000000000"  # before every checkpoint
+
 
 class Entry(NamedTuple):
     """What a frame is asked to do."""
@@ -53,6 +55,7 @@ class Entry(NamedTuple):
     checkpoint: str | None = None  # the one that the call addresses
     answers: Mapping[str, Any] = {}  # interrupt id -> answer, handed down by a parent
     resuming: bool = False  # a parent resumes: a stored checkpoint wins over the input
+    anew: bool = False  # from the very beginning, whatever is stored
 
 
 class Opening:
@@ -88,7 +91,7 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
     """The opening of a frame, or the result when there is nothing to run."""
     saved, head = None, ""
     if frame.journal is not None and not frame.fresh:
-        events = yield Step(load=[Load(frame.ns, entry.checkpoint)])
+        events = yield Step(load=[Load(frame.ns, entry.checkpoint, NEVER if entry.anew else None)])
         loaded = next((event for event in events if isinstance(event, Loaded)), None)
         if loaded is None or loaded.opened is None or any(isinstance(event, Cancel) for event in events):
             return Result("cancelled")
