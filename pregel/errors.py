@@ -4,6 +4,7 @@
 
     GraphBubbleUp (BaseException)        signals that travel up through user code
     ├── GraphInterrupt                   a node asked a question; never an Exception, so no handler can swallow it
+    ├── CallWithdrawn                    what a task or a graph was called for is over before the call is
     ├── GraphDrained        ┐            also PregelError: they reach callers
     └── ParentCommand       ┘
 
@@ -26,6 +27,7 @@
     │   ├── UnknownInterruptError
     │   ├── AmbiguousResumeError (RuntimeError)
     │   ├── CheckpointNotFoundError (LookupError)
+    │   ├── ReplayMismatchError
     │   ├── OutsideRunError (RuntimeError)
     │   ├── AsyncOnlyError (TypeError)
     │   └── NotBuiltError (NotImplementedError)
@@ -115,6 +117,10 @@ class GraphInterrupt(GraphBubbleUp):
     def __init__(self, interrupts: Sequence[Interrupt] = ()) -> None:
         super().__init__(tuple(interrupts))
         self.interrupts: tuple[Interrupt, ...] = tuple(interrupts)
+
+
+class CallWithdrawn(GraphBubbleUp):
+    """The call was taken back: the run that it was made in ended, or is being wound down."""
 
 
 class NodeInterrupt(GraphInterrupt):
@@ -261,6 +267,12 @@ class CheckpointNotFoundError(UsageError, LookupError):
     code = "CHECKPOINT_NOT_FOUND"
 
 
+class ReplayMismatchError(UsageError):
+    """A node that runs again called a graph with another input than the first time."""
+
+    code = "REPLAY_MISMATCH"
+
+
 class OutsideRunError(UsageError, RuntimeError):
     """This can only be called from inside a running node."""
 
@@ -348,9 +360,10 @@ class ParentCommand(GraphBubbleUp, UsageError):
 
     code = "PARENT_COMMAND"
 
-    def __init__(self, command: Command[Any]) -> None:
+    def __init__(self, command: Command[Any], *more: Command[Any]) -> None:
         UsageError.__init__(self, fix="Command(graph=Command.PARENT) works only in a graph that runs inside another.")
         self.command = command
+        self.commands = (command, *more)
 
 
 # -- whose fault: the store's ----------------------------------------------------------------------------------------

@@ -14,7 +14,21 @@ from contextlib import suppress
 from typing import Any
 
 from pregel.checkpoint.records import ERROR, INTERRUPT, NO_WRITES, RESUME, TaskWrites
-from pregel.engine.effects import Cancel, Done, Drain, Due, Event, Failed, Flow, Gone, Paused, Step
+from pregel.engine.calls import Calls
+from pregel.engine.effects import (
+    Cancel,
+    Done,
+    Drain,
+    Due,
+    Event,
+    Failed,
+    Flow,
+    Gone,
+    Noted,
+    Paused,
+    Pushed,
+    Step,
+)
 from pregel.engine.frame import Frame
 from pregel.engine.show import task_update
 from pregel.engine.task import Task
@@ -30,6 +44,7 @@ class Barrier:
     failed: Sequence[tuple[Task, BaseException]] = ()
     paused: Sequence[tuple[Task, tuple[Interrupt, ...]]] = ()
     commands: Sequence[tuple[Task, ParentCommand]] = ()
+    calls: Calls | None = None  # made when the first task calls something
 
     def __init__(self, frame: Frame, tasks: Sequence[Task], ready: Sequence[Task]) -> None:
         self.frame = frame
@@ -49,7 +64,16 @@ class Barrier:
             self.run_pure(step)
         else:
             step.start += self.ready
+        step = yield from self._hear(step)
+        if self.calls is not None:
+            self.frame.recalled.clear()
+        return step
+
+    def _hear(self, step: Step) -> Flow[Step]:
+        """Hear of all that is out."""
         while self.open:
+            if self.calls is not None and self.calls.wants_family(step):
+                return (yield from self.frame.run.multiplex(self._hear(step), self.open, self.frame))
             events = yield step
             step = Step()
             self.feed(events, step)
@@ -71,6 +95,11 @@ class Barrier:
     def feed(self, events: Sequence[Event], step: Step) -> None:
         """Take in what happened; wishes that follow from it go into the step."""
         for event in events:
+            if self.calls is not None:
+                heard = self.calls.passed(event, step)
+                if heard is None:
+                    continue
+                event = heard
             _FEEDERS[type(event)](self, event, step)
         if step.cancel:  # news of one batch: what ended is not cancelled, what is cancelled does not start
             step.cancel = [(task, abandon) for task, abandon in step.cancel if task in self.open]
@@ -133,19 +162,34 @@ class Barrier:
         task, error = event.task, event.error
         if not self._ends(task):
             return
-        if isinstance(error, ParentCommand) and self.frame.ns:
+        if isinstance(error, ParentCommand) and (self.frame.ns or self.frame.home):
             self.commands = [*self.commands, (task, error)]
             return
-        policy = None if self.cancelled or self.failed else _policy_for(task, error)
-        if policy is not None:
-            again = task.again()
-            self.open.add(again)
-            step.after = [*step.after, (_backoff(policy, task.attempt), policy.jitter, Due(again))]
+        if self.retry(event, step) is not None:
             return
         self.failed = [*self.failed, (task, error)]
         if not isinstance(error, ParentCommand):
             self.keep(task, [(ERROR, error)])
         self._stop(step)
+
+    def retry(self, event: Failed, step: Step) -> Task | None:
+        """The next attempt, which starts after its backoff; None when there is none."""
+        task = event.task
+        policy = None if self.cancelled or self.failed else _policy_for(task, event.error)
+        if policy is None:
+            return None
+        again = task.again()
+        self.open.add(again)
+        step.after = [*step.after, (_backoff(policy, task.attempt), policy.jitter, Due(again))]
+        return again
+
+    def _pushed(self, event: Pushed, step: Step) -> None:
+        self.calls = self.calls or Calls(self)
+        self.calls.push(event, step)
+
+    def _noted(self, event: Noted, step: Step) -> None:
+        self.calls = self.calls or Calls(self)
+        self.calls.note(event, step)
 
     def _gone(self, event: Gone, step: Step) -> None:
         from asyncio import CancelledError  # importing asyncio costs as much as importing this package
@@ -219,6 +263,8 @@ _FEEDERS: dict[type[Event], Callable[[Barrier, Any, Step], None]] = {
     Failed: Barrier._failed,
     Gone: Barrier._gone,
     Due: Barrier._due,
+    Pushed: Barrier._pushed,
+    Noted: Barrier._noted,
     Cancel: Barrier._cancel,
     Drain: Barrier._drain,
 }

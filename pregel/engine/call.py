@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import time
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import checked_place
@@ -17,10 +19,11 @@ from pregel.engine.ids import Ids
 from pregel.engine.journal import Journal
 from pregel.engine.resume import Entry
 from pregel.engine.running import Running
-from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, NotBuiltError
+from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, NotBuiltError, SerializationError
 from pregel.types import DURABILITIES, STREAM_MODES
 
 if TYPE_CHECKING:
+    from pregel.engine.calls import GraphCall
     from pregel.engine.effects import Flow, Result
     from pregel.engine.pregel import Pregel
 
@@ -71,7 +74,7 @@ class Call:
         self.input = input
         own = (config or {}).get("configurable") or {}
         ambient = current_task.get()
-        self.nested: Any = ambient if isinstance(ambient, Running) and not _has_place(own) else None
+        self.nested: Any = ambient if isinstance(ambient, Running) and _is_inside(ambient, own) else None
         self.config = merge_configs(graph.config, config)
         self.modes = checked_modes(modes)
         self.output_keys = checked_keys(graph, output_keys)
@@ -123,8 +126,35 @@ class Call:
         )
         home, answers = "", None
         if self.nested is not None:
-            home, answers = f"{self.nested.id}:{self.nested.count('call')}", self.nested.answers
+            home, answers = f"{self.nested.id}:{self.nested.count('graph')}", self.nested.answers
         return Frame(run, self.graph, self.ns, output_keys=self.output_keys, home=home, answers=answers)
+
+    def made(self, *, waits: bool) -> GraphCall | None:
+        """This call as a part of the run whose node makes it; None where it has to run by itself, inside that node.
+
+        `waits`: the caller awaits it. A run that blocks takes no awaited call, and none may block the loop of its run.
+        """
+        node = self.nested
+        if node is None or node.outside or node.frame.run.host is None:
+            return None
+        run, loop = node.frame.run, node.frame.run.loop
+        if (run.journal is None and not run.subgraphs) or (waits and loop is None) or (not waits and _is_here(loop)):
+            return None
+        from pregel.engine.calls import GraphCall
+
+        inner = run.inside(
+            config=self.config,
+            context=self._context(),
+            limit=self.limit,
+            store=run.store if self.graph.store is None else self.graph.store,
+            before=names_of(self.arguments.get("interrupt_before")),
+            after=names_of(self.arguments.get("interrupt_after")),
+        )
+        made = GraphCall(node, node.count("graph"), self.graph, self.input, inner)
+        made.output_keys = self.output_keys
+        if run.journal is not None:
+            made.fingerprint = fingerprint(run.journal.saver.serde, self.input)
+        return made
 
     def start(self, kind: type[Journal]) -> tuple[Frame, Flow[Result]]:
         """The frame and the flow of one try."""
@@ -140,6 +170,31 @@ class Call:
         if self.context is None and self.nested is not None:
             return self.nested.frame.run.context
         return self.graph.coerce_context(self.context)
+
+
+def _is_inside(node: Running, configurable: dict[str, Any]) -> bool:
+    """Whether a call belongs to the node that makes it: it has no place of its own, or says where the node is."""
+    if not _has_place(configurable):
+        return True
+    own = node.config["configurable"]
+    return configurable.get("__pregel_task_id") == node.id and all(
+        configurable.get(key) == own.get(key) for key in ("thread_id", "checkpoint_ns", "checkpoint_id")
+    )
+
+
+def _is_here(loop: Any) -> bool:
+    """Whether this code runs on that event loop."""
+    asyncio = sys.modules.get("asyncio")  # importing it costs as much as importing this package
+    return asyncio is not None and loop is not None and asyncio._get_running_loop() is loop
+
+
+def fingerprint(serde: Any, value: Any) -> str:
+    """What tells inputs apart: 32 hex characters; empty for one that cannot be stored."""
+    try:
+        kind, blob = serde.dumps_typed(value)
+    except SerializationError:
+        return ""
+    return blake2b(blob, digest_size=16, key=kind.encode()[:64]).hexdigest()
 
 
 def _has_place(configurable: dict[str, Any]) -> bool:

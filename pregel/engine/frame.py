@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pregel.config import RunnableConfig
 from pregel.engine.apply import Applied
@@ -13,9 +14,14 @@ from pregel.engine.state import State
 from pregel.runtime import RunControl
 
 if TYPE_CHECKING:
+    from pregel.checkpoint.records import Write
+    from pregel.engine.effects import Flow, Noted, Pushed, Step
+    from pregel.engine.future import CallFuture
     from pregel.engine.journal import Journal
+    from pregel.engine.task import Task
 
 Post = Callable[[tuple[str, str, Any]], None]
+Multiplex = Callable[["Flow[Step]", "Iterable[Task]", "Frame"], "Flow[Step]"]
 
 
 class Run:
@@ -27,12 +33,15 @@ class Run:
         "config",
         "context",
         "control",
+        "host",
         "ids",
         "journal",
         "limit",
         "live",
         "metadata",
         "modes",
+        "multiplex",
+        "multiplexed",
         "post",
         "store",
         "subgraphs",
@@ -70,6 +79,32 @@ class Run:
         self.before, self.after = before, after  # static breakpoints of the call; None: the graph's own
         self.live = "custom" in modes or "messages" in modes  # chunks must show before their node ends
         self.post: Post = _nobody_listens
+        self.host: Host | None = None  # the driver, which hears what running tasks call
+        self.multiplex: Multiplex  # set by the family, which may be needed only when a node calls a graph
+        self.multiplexed = False
+
+    @property
+    def loop(self) -> Any:
+        """The event loop that this run lives on, if any."""
+        return self.host.loop if self.host is not None else None
+
+    def inside(self, **news: Any) -> Run:
+        """The same run as a graph that a node calls sees it, with a config, context and limit of its own."""
+        inner = copy(self)
+        for name, value in news.items():
+            setattr(inner, name, value)
+        return inner
+
+
+class Host(Protocol):
+    """The driver of a run, as its tasks see it."""
+
+    @property
+    def loop(self) -> Any:
+        """The event loop that it lives on; None for one that blocks."""
+
+    def push(self, event: Pushed | Noted) -> None:
+        """Tell the run what a task calls, from any thread."""
 
 
 def _nobody_listens(chunk: tuple[str, str, Any]) -> None:
@@ -83,6 +118,7 @@ class Frame:
         "after",
         "answers",
         "before",
+        "caller",
         "changed_news",
         "emitted",
         "fresh",
@@ -96,6 +132,7 @@ class Frame:
         "output_keys",
         "parents",
         "plan",
+        "recalled",
         "run",
         "seen_news",
         "shows",
@@ -118,8 +155,11 @@ class Frame:
         parents: Mapping[str, str] | None = None,
         home: str = "",
         answers: Mapping[str, Any] | None = None,
+        caller: CallFuture[Any] | None = None,
     ) -> None:
         self.run: Run = run
+        self.caller = caller  # the call that this graph runs for: whoever waits for it may run its nodes
+        self.recalled: dict[str, list[Write]] = {}  # what calls and memos of the pending step are stored
         self.home = home  # stands in for a checkpoint id where nothing is stored: the task that runs this graph
         self.answers = answers or {}  # interrupt id -> answer, for a graph that stores none itself
         self.journal = None if graph.checkpointer is False and not is_root else run.journal

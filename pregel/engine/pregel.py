@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.channels import BaseChannel, Topic
 from pregel.config import RunnableConfig, merge_configs
+from pregel.engine.above import above
 from pregel.engine.admin import history_flow, state_flow, update_flow
 from pregel.engine.call import Call, names_of, require_saver
 from pregel.engine.check import check_graph, checked_updates
@@ -186,10 +187,13 @@ class Pregel(Runnable):
         if stream_mode != "values":
             return list(self._stream(input, config, stream_mode, arguments))
         call = Call(self, input, config, **arguments)
+        if call.nested is not None and (made := call.made(waits=False)) is not None:
+            return made.push().result()
         for _ in range(MISSES):
             frame, flow = call.start(BlockingJournal)
+            frame.run.host = driver = BlockingDriver(flow, frame.run.journal, room=call.room)  # type: ignore[arg-type]
             try:
-                result = BlockingDriver(flow, frame.run.journal, room=call.room).run()  # type: ignore[arg-type]
+                result = driver.run()
             except ClaimMissed:
                 continue
             if result.error is not None:
@@ -216,10 +220,13 @@ class Pregel(Runnable):
         if stream_mode != "values":
             return [chunk async for chunk in self._astream(input, config, stream_mode, arguments)]
         call = Call(self, input, config, **arguments)
+        if call.nested is not None and (made := call.made(waits=True)) is not None:
+            return await made.push()
         for _ in range(MISSES):
             frame, flow = call.start(_awaiting_journal())
+            frame.run.host = driver = _awaiting_driver(flow, frame, room=call.room)
             try:
-                result = await _awaiting_driver(flow, frame, room=call.room).run()
+                result = await driver.run()
             except ClaimMissed:
                 continue
             if result.error is not None:
@@ -274,7 +281,7 @@ class Pregel(Runnable):
         for _ in range(MISSES):
             frame, flow = call.start(BlockingJournal)
             driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
-            frame.run.post = driver.inbox.put
+            frame.run.post, frame.run.host = driver.inbox.put, driver
             chunks = driver.chunks()
             try:
                 for chunk in chunks:
@@ -285,6 +292,8 @@ class Pregel(Runnable):
                 chunks.close()  # type: ignore[attr-defined]  # it is a generator
             if driver.result is not None and driver.result.error is not None:
                 raise _let_go(driver.result)
+            if driver.result is not None and driver.result.status == "parent":
+                raise above(call.nested, driver.result.command)
             return
         raise _contended(call)
 
@@ -293,7 +302,7 @@ class Pregel(Runnable):
         for _ in range(MISSES):
             frame, flow = call.start(_awaiting_journal())
             driver = _awaiting_driver(flow, frame, live=frame.run.live, room=call.room)
-            frame.run.post = driver.post_anywhere
+            frame.run.post, frame.run.host = driver.post_anywhere, driver
             chunks = driver.chunks()
             try:
                 async for chunk in chunks:
@@ -304,6 +313,8 @@ class Pregel(Runnable):
                 await chunks.aclose()  # type: ignore[attr-defined]  # it is a generator
             if driver.result is not None and driver.result.error is not None:
                 raise _let_go(driver.result)
+            if driver.result is not None and driver.result.status == "parent":
+                raise above(call.nested, driver.result.command)
             return
         raise _contended(call)
 
@@ -432,6 +443,8 @@ def _arguments(
 
 def _output(call: Call, result: Result) -> Any:
     """What `invoke` returns for a result; inside a node the questions go up through that node."""
+    if result.status == "parent":
+        raise above(call.nested, result.command)
     if not result.asked:
         return result.values
     if call.nested is not None:

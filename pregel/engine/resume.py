@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pregel.checkpoint.records import INTERRUPT, RESUME, Load, Save, Saved, Source, TaskWrites, Write
+from pregel.checkpoint.records import INTERRUPT, MEMO, RESUME, Load, Save, Saved, Source, TaskWrites, Write
 from pregel.engine.apply import Applied, Input, apply, values_of
 from pregel.engine.command import command_writes
 from pregel.engine.effects import Cancel, Flow, Loaded, Result, Step
@@ -27,9 +27,13 @@ from pregel.errors import (
     InvalidUpdateError,
     NoCheckpointerError,
     PregelError,
+    ReplayMismatchError,
     UnknownInterruptError,
 )
 from pregel.types import Command
+
+FINGERPRINT = "input_fingerprint"
+"""Where the checkpoints of a graph that a node called say what it was called with."""
 
 
 class Entry(NamedTuple):
@@ -39,6 +43,7 @@ class Entry(NamedTuple):
     checkpoint: str | None = None  # the one that the call addresses
     answers: Mapping[str, Any] = {}  # interrupt id -> answer, handed down by a parent
     resuming: bool = False  # a parent resumes: a stored checkpoint wins over the input
+    fingerprint: str = ""  # of the input, where code that may change on a replay made it
 
 
 class Opening(NamedTuple):
@@ -84,6 +89,8 @@ def _open(frame: Frame, entry: Entry, saved: Saved | None, head: str) -> Opening
     step = Step()
     step.claim = frame.journal is not None
     resuming = entry.resuming and saved is not None and _is_of_this_task(frame, saved)
+    if resuming and saved is not None and saved.metadata.get(FINGERPRINT, entry.fingerprint) != entry.fingerprint:
+        raise mismatch(frame.graph.get_name(), frame.run.thread)
     resumes = saved is not None and (entry.input is None or command is not None or resuming)
     if saved is not None and resumes:
         return _resume(frame, entry, command, saved, head, step)
@@ -95,6 +102,15 @@ def _is_of_this_task(frame: Frame, saved: Saved) -> bool:
     """Whether a subgraph's checkpoint comes from the task that runs it now; a persistent one has older ones as well."""
     stood_on = saved.metadata.get("parents") or {}
     return all(stood_on.get(ns, checkpoint) == checkpoint for ns, checkpoint in frame.parents.items())
+
+
+def mismatch(name: str, thread: str) -> ReplayMismatchError:
+    """The error of a graph that a node, running again, calls with something else than the first time."""
+    return ReplayMismatchError(
+        f"A node runs again, and calls graph {name!r} with another input than the first time.",
+        fix="Make the input from the state, or keep what changes (times, random numbers) with runtime.step.",
+        thread=thread,
+    )
 
 
 def restore(frame: Frame, saved: Saved | None) -> None:
@@ -159,7 +175,7 @@ def stored_results(saved: Saved, *, shown: bool = False) -> tuple[dict[str, list
     for write in saved.writes:
         if write.channel == RESUME:
             answers[write.task] = dict(write.value)
-        elif write.idx >= 0 and write.task != NULL_TASK and (shown or write.child is None):
+        elif (write.idx >= 0 or write.channel == MEMO) and write.task != NULL_TASK and (shown or write.child is None):
             pending.setdefault(write.task, []).append(write)
     return pending, answers
 

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.config import RunnableConfig
 from pregel.engine.ids import idempotency_key, interrupt_id
+from pregel.engine.state import hand_out
 from pregel.errors import GraphInterrupt, InternalError
 from pregel.runtime import ExecutionInfo, Runtime
 from pregel.types import Interrupt
 
 if TYPE_CHECKING:
     from pregel.engine.frame import Frame
+    from pregel.engine.future import CallFuture
     from pregel.engine.node import PregelNode
+
+
+PREVIOUS = "__previous__"
+"""The channel that hands something from one run of an entrypoint to the next."""
 
 
 class Running:
@@ -57,9 +63,13 @@ class Running:
         counts[kind] = counts.get(kind, -1) + 1
         return counts[kind]
 
+    def question_id(self, index: int) -> str:
+        """The id of the question that this attempt asks after `index` others."""
+        return interrupt_id(self.id, "", index)
+
     def ask(self, value: Any, response_schema: Any = None) -> Any:
         """The answer to the next question of this task; raises GraphInterrupt when there is none yet."""
-        id = interrupt_id(self.id, "", self.count("question"))
+        id = self.question_id(self.count("question"))
         if id in self.answers:
             return self.answers[id]
         question = Interrupt(value, id, response_schema=response_schema)
@@ -109,6 +119,7 @@ class Running:
             store=run.store,
             stream_writer=self.write_chunk,
             control=run.control,
+            previous=self.previous,
             fence=run.journal.epoch if run.journal is not None else 0,
             execution_info=ExecutionInfo(
                 checkpoint_id=self.checkpoint,
@@ -119,7 +130,28 @@ class Running:
                 node_attempt=self.attempt,
             ),
             _key=self._next_key,
+            _steps=self,
         )
+
+    @property
+    def previous(self) -> Any:
+        """What the run before this one left for it (`entrypoint`); None when it left nothing."""
+        state = self.frame.state
+        if PREVIOUS not in state.plan.channels or not state.channels[PREVIOUS].is_available():
+            return None
+        return hand_out(state.channels[PREVIOUS].get())
+
+    def recall(self, key: str) -> tuple[Any, ...]:
+        """The value of a step of this task that was made before, in a tuple that is empty when there is none."""
+        from pregel.engine.calls import memo
+
+        return memo(self, key)  # type: ignore[arg-type]  # what runs is a Task
+
+    def keep(self, key: str, value: Any) -> CallFuture[Any]:
+        """Have the value of a step stored; done when it is."""
+        from pregel.engine.calls import noted
+
+        return noted(self, key, value)  # type: ignore[arg-type]  # what runs is a Task
 
     def _next_key(self) -> str:
         thread = self.frame.run.thread or self.frame.state.checkpoint
@@ -131,7 +163,7 @@ _GIVEN: dict[str, Callable[[Running], Any]] = {
     "runtime": lambda running: running.runtime,
     "writer": lambda running: running.write_chunk,
     "store": lambda running: running.frame.run.store,
-    "previous": lambda running: None,
+    "previous": lambda running: running.previous,
     "error": lambda running: None,
 }
 

@@ -12,6 +12,7 @@ from pregel.engine.state import hand_out
 
 if TYPE_CHECKING:
     from pregel.engine.frame import Frame
+    from pregel.engine.future import CallFuture
     from pregel.engine.node import PregelNode
 
 PULL, PUSH = "__pregel_pull", "__pregel_push"
@@ -27,6 +28,7 @@ class Task(Running):
     phase = "run"  # enter and leave: the two ends of a subgraph task
     output: Any = None
     child: Frame | None = None
+    call: CallFuture[Any] | None = None  # whose waiting thread may run this
     writes_stored = False  # they come from the journal, the task does not run
     _id = ""
     _path_text = ""
