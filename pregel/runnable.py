@@ -253,6 +253,8 @@ class RunnableForeign(Runnable):
 
 def coerce_to_runnable(thing: Any, name: str | None = None) -> Runnable:
     """A runnable from a runnable, a callable or a dict of those; TypeError for anything else."""
+    if type(thing) is FunctionType:
+        return RunnableCallable(thing, name=name)
     if isinstance(thing, Runnable):
         return thing
     if hasattr(thing, "invoke") or hasattr(thing, "ainvoke"):
@@ -317,7 +319,8 @@ def _is_injected(param: inspect.Parameter) -> bool:
 
 
 def _collect(func: Callable[..., Any]) -> Callable[..., Any]:
-    if not inspect.isgeneratorfunction(func):
+    flags = func.__code__.co_flags if type(func) is FunctionType else inspect.CO_GENERATOR
+    if not flags & inspect.CO_GENERATOR or not inspect.isgeneratorfunction(func):
         return func
 
     def collected(*args: Any, **kwargs: Any) -> Any:

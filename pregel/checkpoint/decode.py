@@ -9,10 +9,10 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped]
 
 from pregel.checkpoint.keys import Names, id_text
-from pregel.checkpoint.ledger import metadata_of
 from pregel.checkpoint.manifest import Read
 from pregel.checkpoint.records import CheckpointRow, Saved, Write, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol
+from pregel.checkpoint.serde.metadata import metadata_of
 from pregel.errors import JournalDamaged
 
 Address = tuple[int, int]  # channel, at

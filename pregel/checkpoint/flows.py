@@ -19,7 +19,6 @@ from typing import Any
 
 from pregel.checkpoint.decode import Decoder, UnknownNameError, filters
 from pregel.checkpoint.keys import Names, id_bytes, id_text, thread_digest
-from pregel.checkpoint.ledger import metadata_of
 from pregel.checkpoint.records import (
     Append,
     CheckpointRow,
@@ -32,6 +31,7 @@ from pregel.checkpoint.records import (
     ThreadRow,
     WriteRow,
 )
+from pregel.checkpoint.serde.metadata import metadata_of
 from pregel.flow import Flow
 
 Row = tuple[Any, ...]

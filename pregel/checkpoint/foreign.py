@@ -16,11 +16,11 @@ from pregel.checkpoint.base import WRITES_IDX_MAP as INDEX
 from pregel.checkpoint.flows import Many, Sql, thread_row
 from pregel.checkpoint.keys import Names, counter_of, id_bytes, thread_digest
 from pregel.checkpoint.lease import is_dead
-from pregel.checkpoint.ledger import metadata_blob
 from pregel.checkpoint.manifest import INLINE, Manifest, Piece, Read, pack
 from pregel.checkpoint.records import CheckpointRow, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol
-from pregel.errors import ThreadBusy, ThreadDeleted
+from pregel.checkpoint.serde.metadata import metadata_blob
+from pregel.errors import ThreadBusy, ThreadDeleted, told
 from pregel.flow import Flow
 
 
@@ -103,7 +103,7 @@ def put_flow(serde: SerializerProtocol, names: Names, put: Put, now: float) -> F
 def put_writes_flow(serde: SerializerProtocol, names: Names, put: PutWrites, now: float) -> Flow[None]:
     """Store a task's writes."""
     encoded = [
-        (channel, serde.dumps_typed(repr(value) if isinstance(value, BaseException) else value))
+        (channel, serde.dumps_typed(told(value) if isinstance(value, BaseException) else value))
         for channel, value in put.writes
     ]
     thread = yield from _thread(put.thread, put.checkpoint, now)

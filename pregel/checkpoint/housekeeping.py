@@ -15,9 +15,9 @@ from pregel.checkpoint.decode import Address, Base, Decoder
 from pregel.checkpoint.flows import LAST, Many, Row, Sql, delete_flow, thread_row
 from pregel.checkpoint.keys import id_text, thread_digest
 from pregel.checkpoint.lease import is_dead
-from pregel.checkpoint.ledger import metadata_of
 from pregel.checkpoint.manifest import Manifest, Read, pack
 from pregel.checkpoint.records import CheckpointRow, ThreadRow
+from pregel.checkpoint.serde.metadata import shown_of
 from pregel.errors import InvalidInputError, ThreadBusy
 from pregel.flow import Flow
 
@@ -77,7 +77,7 @@ def _is_over(text: str, head: CheckpointRow, heads: dict[str, CheckpointRow]) ->
     """Whether a namespace belongs to one call of a subgraph, and its caller's checkpoint will be gone."""
     if ":" not in text or "" not in heads:
         return False
-    stood_on = metadata_of(head.metadata).get("parents") or {}
+    stood_on = shown_of(head.metadata).get("parents") or {}
     newest = id_text(heads[""].id)
     return bool(stood_on.get("", newest) != newest)
 

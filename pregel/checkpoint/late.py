@@ -15,10 +15,11 @@ from typing import Any
 
 from pregel.channels import MISSING
 from pregel.checkpoint.keys import Names
-from pregel.checkpoint.ledger import Ledger, metadata_blob
+from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import ERROR, Append, Opened, Save, TaskWrites
 from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pregel.checkpoint.serde.metadata import metadata_blob
 from pregel.errors import SerializationError, told
 
 ATOMS = frozenset((type(None), bool, int, float, str, bytes))

@@ -10,14 +10,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
-import orjson
 
 from pregel.channels import MISSING
 from pregel.checkpoint.keys import Names, id_bytes, task_bytes
@@ -35,6 +33,7 @@ from pregel.checkpoint.records import (
     WriteRow,
 )
 from pregel.checkpoint.serde.base import CannotStore, SerializerProtocol
+from pregel.checkpoint.serde.metadata import metadata_blob
 from pregel.errors import SerializationError, told
 
 _write_row = partial(tuple.__new__, WriteRow)  # a third of the cost of calling the class
@@ -44,7 +43,7 @@ _checkpoint_row = partial(tuple.__new__, CheckpointRow)
 class Ledger:
     """Turns task writes and saves of one run into rows."""
 
-    __slots__ = ("_append", "_dumps", "_encoded", "_manifests", "_namespaces", "_next_ns", "_pack", "names")
+    __slots__ = ("_append", "_dumps", "_encoded", "_manifests", "_namespaces", "_next_ns", "_pack", "_shown", "names")
 
     def __init__(self, serde: SerializerProtocol, names: Names) -> None:
         self.names = names
@@ -54,6 +53,7 @@ class Ledger:
         self._namespaces: dict[str, int] = {}
         self._next_ns = 0
         self._append: Append | None = None
+        self._shown: tuple[Mapping[str, Any], bytes] = {}, b"{}"  # the last metadata, which a run seldom changes
         self._encoded: dict[int, tuple[Any, tuple[str, bytes]]] = {}  # since the last save of this append, by identity
 
     def open(self, opened: Opened) -> None:
@@ -126,11 +126,24 @@ class Ledger:
             manifest = self._manifests[save.ns] = Manifest()
         checkpoint = id_bytes(save.id)
         parent = None if save.parent is None else id_bytes(save.parent)
-        shown = metadata_blob(metadata) if metadata else b"{}"
+        if metadata is not self._shown[0]:
+            self._shown = metadata, metadata_blob(metadata)
         run_id = metadata.get("run_id")
         made = time.time() if now is None else now
         base, blob = manifest.advance(checkpoint, channels, seen, tail)
-        row = (ns, checkpoint, parent, base, bytes(save.lineage), save.step, save.source, run_id, made, shown, blob)
+        row = (
+            ns,
+            checkpoint,
+            parent,
+            base,
+            bytes(save.lineage),
+            save.step,
+            save.source,
+            run_id,
+            made,
+            self._shown[1],
+            blob,
+        )
         append.checkpoints.append(_checkpoint_row(row))
         append.values += values
         self._encoded.clear()  # the next step's reducers may grow a value in place
@@ -199,24 +212,3 @@ def _seen(node: str, counters: Mapping[str, int], ids: Mapping[str, int]) -> int
     if node == INTERRUPT and counters.keys() == {""}:
         return counters[""]
     return {ids[channel]: counter for channel, counter in counters.items()}
-
-
-def metadata_blob(metadata: Mapping[str, Any]) -> bytes:
-    """Metadata as a JSON object; SerializationError when it is not plain data."""
-    try:
-        return orjson.dumps(metadata)
-    except TypeError:
-        pass
-    try:  # integers of any size, lone surrogates
-        return json.dumps(metadata).encode()
-    except (TypeError, ValueError) as error:
-        raise SerializationError(f"Checkpoint metadata is not JSON: {error}", fix="Keep to plain data.") from None
-
-
-def metadata_of(blob: bytes) -> dict[str, Any]:
-    """The metadata that `metadata_blob` was given."""
-    try:
-        found: dict[str, Any] = orjson.loads(blob)
-    except ValueError:
-        found = json.loads(blob)
-    return found

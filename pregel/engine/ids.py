@@ -32,7 +32,7 @@ class Ids:
 
     def __init__(self, clock: Callable[[], int], node: int) -> None:
         self.clock = clock
-        self.node = f"{node & 0xFFFFFFFFFFFF:012x}"
+        self.node = node & 0xFFFFFFFFFFFF
         self.last = 0
         self.lock = Lock()
 
@@ -45,8 +45,9 @@ class Ids:
         """An id greater than all before it."""
         with self.lock:
             self.last = ticks = max(self.clock() + EPOCH, self.last + 1)
-        h = ((ticks & ~0xFFF) << 20 | (0x6000 | ticks & 0xFFF) << 16 | 0x8000 | step & 0x3FFF).to_bytes(10, "big").hex()
-        return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:]}-{self.node}"
+        high = (ticks & ~0xFFF) << 4 | 0x6000 | ticks & 0xFFF
+        h = f"{high << 64 | (0x8000 | step & 0x3FFF) << 48 | self.node:032x}"
+        return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
 
 
 def ticks_of(checkpoint_id: str) -> int:

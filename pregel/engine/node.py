@@ -88,6 +88,28 @@ class ChannelWrite:
         return f"ChannelWrite<{','.join(entry.channel for entry in self.entries)}>"
 
 
+class ConstantWrite:
+    """The writes of plain edges: the same for every output."""
+
+    __slots__ = ("constant",)
+    asks: Literal[False] = False
+    maps = False
+
+    def __init__(self, writes: Writes) -> None:
+        self.constant = writes
+
+    @property
+    def entries(self) -> tuple[ChannelWriteEntry, ...]:
+        """The same as a ChannelWrite has them."""
+        return tuple(ChannelWriteEntry(channel, value) for channel, value in self.constant)
+
+    def write(self, output: Any, out: Writes) -> None:
+        out.extend(self.constant)
+
+    def __repr__(self) -> str:
+        return f"ConstantWrite<{','.join(channel for channel, _ in self.constant)}>"
+
+
 class PregelNode:
     """A node of a compiled graph.
 
@@ -152,8 +174,10 @@ class PregelNode:
         self.is_error_handler = is_error_handler
         self.subgraph: Any = bound if getattr(bound, "is_graph", False) else None
         self.pure_input = mapper is None or getattr(mapper, "plain", False)  # reading calls no user code
-        self.asks = any(writer.asks for writer in self.writers)
-        maps = any(getattr(writer, "maps", False) for writer in self.writers)
+        self.asks = maps = False
+        for writer in writers:
+            self.asks = self.asks or writer.asks
+            maps = maps or getattr(writer, "maps", False)
         self.pure = bound is None and mapper is None and not self.asks and not maps
         self.plain = bound.plain if bound is not None else None
         self.changing, self.constant = _split(self.writers)
@@ -162,14 +186,17 @@ class PregelNode:
         return f"PregelNode(channels={self.channels!r}, triggers={self.triggers!r}, bound={self.bound!r})"
 
 
+_FIXED = (ConstantWrite, ChannelWrite)
+
+
 def _split(writers: Sequence[Writer | AskingWriter]) -> tuple[list[Writer | AskingWriter], Writes]:
     """The writers that look at the output, and the fixed writes of those after them."""
     changing = list(writers)
-    fixed: list[Writes] = []
-    while changing and isinstance(last := changing[-1], ChannelWrite) and last.constant is not None:
-        fixed.insert(0, last.constant)
+    fixed: Writes = []
+    while changing and isinstance(last := changing[-1], _FIXED) and last.constant is not None:
+        fixed = [*last.constant, *fixed]
         changing.pop()
-    return changing, [write for writes in fixed for write in writes]
+    return changing, fixed
 
 
 class NodeBuilder:

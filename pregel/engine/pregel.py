@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pregel.channels import BaseChannel, Topic
+from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.config import RunnableConfig, merge_configs
 from pregel.engine.above import above
 from pregel.engine.admin import history_flow, state_flow, update_flow
@@ -94,7 +95,13 @@ class Pregel(Runnable):
             raise NotBuiltError("stream_transformers are not built yet.", fix="Leave them out.")
         if auto_validate:
             self.validate()
+        self.register_types()
         self._prepare()
+
+    def register_types(self) -> None:
+        """Let savers store the classes that the channels' types mention."""
+        types = [getattr(channel, "typ", None) for channel in self._data_channels().values()]
+        register_types({one for typ in types for one in types_of(typ)})
 
     def _prepare(self) -> None:
         """The indexes that runs use; made again for each copy."""

@@ -35,6 +35,9 @@ class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
         self.checks = checks_of(builder.schemas, builder.channels)
         self.output_mapper = mapper_of(builder.output_schema)
 
+    def register_types(self) -> None:
+        """Nothing: the builder knows the schemas, which say more than the channels."""
+
     @property
     def InputType(self) -> Any:
         """The schema of the input."""

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.channels import EphemeralValue, LastValueAfterFinish, NamedBarrierValue, NamedBarrierValueAfterFinish
 from pregel.constants import END, ROOT, START, TAG_HIDDEN
-from pregel.engine.node import AskingWriter, ChannelWrite, ChannelWriteEntry, PregelNode, Writer
+from pregel.engine.node import AskingWriter, ConstantWrite, PregelNode, Writer
 from pregel.engine.pregel import Pregel
 from pregel.graph import pydantic_adapter
 from pregel.graph.branch import BranchSpec, BranchWriter
 from pregel.graph.check import Checks, KeyCheck, checks_of
-from pregel.graph.route import Router, branch_channel, join_channel, wakes_of
+from pregel.graph.route import Router, join_channel, wakes_of
 from pregel.graph.schema import Channel, Mapper, channel_keys, managed_keys, mapper_of
 from pregel.graph.spec import StateNodeSpec
 from pregel.graph.write import InputWriter, RootWriter, StateWriter, UnknownKeys
@@ -65,6 +65,8 @@ class Lowering:
                     self.joining[start].append(join_channel(starts, end))
         self.managed = {schema: managed_keys(keys) for schema, keys in builder.schemas.items()}
         self.mappers = {schema: mapper_of(schema) for schema in builder.schemas}
+        self.managed_names = frozenset(builder.managed)
+        self.writer_kind = RootWriter if tuple(builder.channels) == (ROOT,) else StateWriter
         self.wakes = wakes_of(builder.nodes)
         self.targets: dict[str, list[str]] = defaultdict(list)  # of the plain edges, by source
         for start, end in builder.edges:
@@ -78,7 +80,7 @@ class Lowering:
         lowered.nodes[START] = self.start()
         for name, spec in self.builder.nodes.items():
             lowered.nodes[name] = self.node(name, spec)
-            lowered.channels[branch_channel(name)] = trigger_of(spec)
+            lowered.channels[self.wakes[name][0]] = trigger_of(spec)
         for starts, end in self.joins:
             if end != END:
                 name = join_channel(starts, end)
@@ -101,7 +103,7 @@ class Lowering:
         keys = self.keys[spec.input_schema]
         return PregelNode(
             channels=ROOT if keys == (ROOT,) else keys,
-            triggers=[branch_channel(name), *self.joined.get(name, ())],
+            triggers=[self.wakes[name][0], *self.joined.get(name, ())],
             bound=spec.runnable,
             mapper=self.mappers[spec.input_schema] or _picker(subgraph),
             managed=self.managed[spec.input_schema],
@@ -128,12 +130,11 @@ class Lowering:
 
     def writer(self, name: str, spec: StateNodeSpec, *, surplus: bool) -> StateWriter:
         """What writes a node's output."""
-        kind = RootWriter if tuple(self.builder.channels) == (ROOT,) else StateWriter
-        return kind(
+        return self.writer_kind(
             name,
             self.builder.channels,
             Router(name, self.wakes),
-            managed=self.builder.managed,
+            managed=self.managed_names,
             checks=self.checks,
             unknown_keys=self.unknown_keys,
             surplus=surplus,
@@ -142,11 +143,10 @@ class Lowering:
 
     def routes(self, source: str) -> list[Writer | AskingWriter]:
         """The writers for the edges that leave a node."""
-        targets = sorted(self.targets.get(source, ()), key=self.place)
-        entries = [ChannelWriteEntry(branch_channel(target), None) for target in targets]
-        entries += [ChannelWriteEntry(join, source) for join in self.joining.get(source, ())]
+        writes = [self.wakes[target] for target in sorted(self.targets.get(source, ()), key=self.places.__getitem__)]
+        writes += [(join, source) for join in self.joining.get(source, ())]
         branches = self.builder.branches.get(source, {})
-        static: list[Writer | AskingWriter] = [ChannelWrite(entries)] if entries else []
+        static: list[Writer | AskingWriter] = [ConstantWrite(writes)] if writes else []
         return [*static, *(self.branch(source, name, spec) for name, spec in branches.items())]
 
     def branch(self, source: str, name: str, spec: BranchSpec) -> BranchWriter:
@@ -155,10 +155,6 @@ class Lowering:
         schema = inherited if spec.input_schema is None else spec.input_schema
         router = Router(source, self.wakes)
         return BranchWriter(name, spec, router, keys=self.builder.schemas[schema], mapper=self.mappers[schema])
-
-    def place(self, name: str) -> int:
-        """Where a node stands in the builder."""
-        return self.places[name]
 
 
 def trigger_of(spec: StateNodeSpec) -> Channel:

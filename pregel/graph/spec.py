@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from pregel.graph.hints import input_hint, return_hint
 from pregel.graph.schema import is_annotated
 from pregel.runnable import Runnable, callable_name
 from pregel.types import Command, RetryPolicy, TimeoutPolicy, TracePolicy
@@ -37,25 +37,27 @@ def name_of(action: Any) -> str:
     return callable_name(action)
 
 
-def input_schema_of(action: Any) -> Any:
-    """The class with annotations that the first parameter of a function is declared as; None when there is none."""
-    function = function_of(action)
-    hints = _hints(function)
-    if function is None or not hints:
+def input_schema_of(action: Any, known: Container[Any] = ()) -> Any:
+    """The class with annotations that the first parameter of a function is declared as; None when there is none.
+
+    `known`: schemas that need no second look.
+    """
+    hint = input_hint(action)
+    if hint is None:
         return None
-    hint = hints.get(next(iter(inspect.signature(function).parameters), ""))
     cls = get_origin(hint) or hint
     if not isinstance(cls, type) or not is_annotated(cls):
         return None
     try:
-        return hint if get_type_hints(cls) else None
+        return hint if hint in known or get_type_hints(cls) else None
     except (NameError, TypeError):
         return None
 
 
 def command_ends_of(action: Any) -> tuple[str, ...] | None:
     """The names in a ``Command[Literal[...]]`` that a function is declared to return; None when there is none."""
-    for hint in _members(_returned(action)):
+    returned = return_hint(action)
+    for hint in () if returned is None else _members(returned):
         if get_origin(hint) is Command:
             names = [name for part in get_args(hint) for one in _members(part) for name in _literals(one)]
             if names:
@@ -65,28 +67,7 @@ def command_ends_of(action: Any) -> tuple[str, ...] | None:
 
 def literal_ends_of(path: Any) -> dict[Any, str] | None:
     """The names in a Literal that a path function is declared to return, each mapped to itself."""
-    return {name: name for name in _literals(_returned(path))} or None
-
-
-def function_of(action: Any) -> Callable[..., Any] | None:
-    """The function whose annotations describe an action; None for what has none, such as a partial."""
-    if inspect.isfunction(action) or inspect.ismethod(action):
-        return action
-    call = getattr(action, "__call__", None)  # noqa: B004  (its annotations are what is wanted)
-    return call if inspect.ismethod(call) else None
-
-
-def _hints(function: Callable[..., Any] | None) -> Mapping[str, Any]:
-    if function is None or not (hasattr(function, "__wrapped__") or function.__annotations__):
-        return {}
-    try:
-        return get_type_hints(function)
-    except (NameError, TypeError):
-        return {}
-
-
-def _returned(action: Any) -> Any:
-    return _hints(function_of(action)).get("return")
+    return {name: name for name in _literals(return_hint(path))} or None
 
 
 def _members(hint: Any) -> tuple[Any, ...]:

@@ -107,7 +107,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         refuse_unbuilt(cache_policy=cache_policy, error_handler=error_handler)
         name, action = self._named(node, action)
         self._warn_if_compiled("a node")
-        schema = input_schema or given.get("input_schema") or input_schema_of(action) or self.state_schema
+        schema = input_schema or given.get("input_schema") or input_schema_of(action, self.schemas) or self.state_schema
         ends = tuple(destinations) if isinstance(destinations, list | tuple) else destinations
         ends = ends if ends is not None else command_ends_of(action)
         runnable = coerce_to_runnable(action, name)
@@ -196,7 +196,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
                 f"Branch with name {name!r} already exists for node {source!r}.",
                 fix="Give the paths of one node different function names.",
             )
-        schema = input_schema_of(path)
+        schema = input_schema_of(path, self.schemas)
         if schema is not None:
             self._add_schema(schema)
         ends = path_map_of(path_map) if path_map is not None else literal_ends_of(path)

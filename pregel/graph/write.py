@@ -35,7 +35,19 @@ class StateWriter:
     its Commands are declared to go, for drawings only.
     """
 
+    __slots__ = (
+        "_plain",
+        "_warned",
+        "channels",
+        "checks",
+        "ends",
+        "managed",
+        "node",
+        "router",
+        "unknown_keys",
+    )
     asks: Literal[False] = False
+    maps = False
 
     def __init__(
         self,

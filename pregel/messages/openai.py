@@ -153,7 +153,7 @@ def _parts(content: Content, pass_through: bool) -> _Parts:
             case {"type": "tool_result", "tool_use_id": _}:
                 parts.results.append(block)
             case _:
-                parts.blocks.append(_openai_block(block, pass_through))
+                parts.blocks.append(openai_block(block, pass_through))
     return parts
 
 
@@ -166,7 +166,8 @@ def _content(content: Content, blocks: Blocks, text_format: TextFormat) -> str |
     return [block for block in blocks if block.get("type") != "text" or block["text"]]
 
 
-def _openai_block(block: dict[str, Any], pass_through: bool) -> dict[str, Any]:
+def openai_block(block: dict[str, Any], pass_through: bool = False) -> dict[str, Any]:
+    """A content block in OpenAI's form; what has none passes as it is, or is refused with InvalidInputError."""
     if block.get("type") in ("image_url", "input_audio") or (block.get("type") == "file" and "file" in block):
         return block
     if block.get("type") == "json" and "json" in block:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -243,3 +245,34 @@ def test_what_does_not_fit_together_is_refused(changed: dict[str, Any], error: A
 
     with pytest.raises(error, match=says):
         Pregel(**{**parts, **changed})
+
+
+@dataclass
+class Parcel:
+    weight: int
+
+
+class Priority(Enum):
+    HIGH = "high"
+
+
+def test_the_classes_of_its_channels_types_are_stored(run: Runner, saver: Saver, thread: Thread) -> None:
+    weigh = NodeBuilder().subscribe_only("in").do(lambda weight: Parcel(weight)).write_to("parcels", "last")
+    rate = NodeBuilder().subscribe_only("last").do(lambda parcel: [Priority.HIGH] * parcel.weight).write_to("rated")
+    app = Pregel(
+        nodes={"weigh": weigh, "rate": rate},
+        channels={
+            "in": EphemeralValue(int),
+            "parcels": Topic(Parcel, accumulate=True),
+            "last": LastValue(Parcel),
+            "rated": LastValue(list[Priority]),
+        },
+        input_channels="in",
+        output_channels=["parcels", "rated"],
+        checkpointer=saver,
+    )
+
+    run.invoke(app, 2, thread("1"))
+
+    values = run.state(app, thread("1")).values
+    assert {"parcels": [Parcel(2)], "last": Parcel(2), "rated": [Priority.HIGH] * 2} == values

@@ -29,7 +29,8 @@ TOP = RANK["testing"]
 # Third-party packages: from which layer on, and what a file that uses a driver is called after.
 CORE = {"typing_extensions": 0, "msgpack": STORAGE, "orjson": STORAGE}
 DRIVERS = {"sqlite3": "sqlite", "aiosqlite": "sqlite", "psycopg": "postgres", "psycopg_pool": "postgres"}
-SDKS = {"openai": "openai", "anthropic": "anthropic"}
+SDKS = {"openai": "openai", "anthropic": "anthropic", "mcp": "mcp"}
+SCHEMAS = {"pydantic": "pydantic"}
 AT_HOME = {"rich": {"cli"}, "starlette": {"studio"}, "uvicorn": {"studio"}, "pytest": {"testing"}}
 
 # Time, ids and randomness enter these only through the replies of a driver: a run is a function of its event list.
@@ -114,7 +115,7 @@ def test_core_dependencies_stay_in_their_layers() -> None:
     assert [] == listed(one for one in core if RANK.get(package_of(one.importer), 0) < CORE[_top(one)])
 
 
-@pytest.mark.parametrize(("package", "word"), [*DRIVERS.items(), *SDKS.items()])
+@pytest.mark.parametrize(("package", "word"), [*DRIVERS.items(), *SDKS.items(), *SCHEMAS.items()])
 def test_a_client_library_is_imported_only_in_files_that_are_called_after_it(package: str, word: str) -> None:
     used = [one for one in run_time() if _top(one) == package]
 
@@ -132,7 +133,7 @@ def test_an_optional_package_is_imported_in_one_file() -> None:
     users: dict[str, set[str]] = defaultdict(set)
     for one in third_party():
         at_home = AT_HOME.get(_top(one), set())
-        if _top(one) not in {*CORE, *DRIVERS, *SDKS} and package_of(one.importer) not in at_home:
+        if _top(one) not in {*CORE, *DRIVERS, *SDKS, *SCHEMAS} and package_of(one.importer) not in at_home:
             users[_top(one)].add(one.importer)
 
     assert {} == {package: sorted(files) for package, files in users.items() if len(files) > 1}

@@ -18,7 +18,7 @@ from pregel.channels import (
     NamedBarrierValueAfterFinish,
     Topic,
 )
-from pregel.engine.node import ChannelWrite, PregelNode
+from pregel.engine.node import ConstantWrite, PregelNode
 from pregel.graph import END, START, StateGraph
 from pregel.graph.branch import BranchWriter
 from pregel.graph.compiled import CompiledStateGraph
@@ -79,7 +79,7 @@ def chain() -> Graph:
 
 
 def writes_of(node: PregelNode) -> list[list[str]]:
-    return [[entry.channel for entry in w.entries] for w in node.writers if isinstance(w, ChannelWrite)]
+    return [[entry.channel for entry in w.entries] for w in node.writers if isinstance(w, ConstantWrite)]
 
 
 @pytest.mark.acceptance("S1-4")
@@ -142,7 +142,7 @@ def test_what_a_node_reads_and_what_wakes_it_are_apart() -> None:
 def test_a_router_is_one_more_writer_of_its_source() -> None:
     graph = builder("a", "b", "c").add_edge(START, "a").add_edge("a", "c").add_conditional_edges("a", route).compile()
 
-    assert [StateWriter, ChannelWrite, BranchWriter] == [type(writer) for writer in graph.nodes["a"].writers]
+    assert [StateWriter, ConstantWrite, BranchWriter] == [type(writer) for writer in graph.nodes["a"].writers]
 
 
 def test_the_start_node_brings_the_input_in_without_user_code() -> None:

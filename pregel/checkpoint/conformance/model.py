@@ -1,7 +1,6 @@
-"""Random calls of a saver beside a dict that does the same; hypothesis draws them and finds the shortest that differ.
+"""Random calls of a saver beside a dict that does the same.
 
-1. A call is data: a word and small numbers. Numbers pick among what exists, so that every call means something.
-2. After each call what it touched is compared, at the end every thread whole.
+After each call what it touched is compared, at the end every thread whole.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pregel.checkpoint.conformance.drawn import Call, drawn
 from pregel.checkpoint.conformance.verbs import Verbs, agree, config, id_of
 from pregel.checkpoint.records import CONTROL, ERROR
 
-Call = tuple[str, tuple[int, ...]]
 Place = tuple[str, str]  # thread, namespace
 
 WORDS = {"put": 6, "write": 6, "get": 2, "list": 2, "delete": 1}
@@ -200,20 +199,6 @@ class Walk:
 
 def random_calls(verbs: Verbs, *, examples: int, housekeeping: bool) -> None:
     """Compare random calls with a dict. Nothing is done where hypothesis is not installed."""
-    try:
-        from hypothesis import HealthCheck, given, settings
-        from hypothesis import strategies as st
-    except ModuleNotFoundError:
-        return
-    words = WORDS | HOUSEKEEPING if housekeeping else WORDS
-    weighted = [word for word, weight in words.items() for _ in range(weight)]
-    number = st.integers(0, 30)
-    call = st.tuples(st.sampled_from(weighted), st.tuples(number, number, number))
     names = itertools.count()
-
-    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(st.lists(call, max_size=30))
-    def agrees(calls: list[Call]) -> None:
-        Walk(verbs, f"walk-{next(names)}").run(calls)
-
-    agrees()
+    words = WORDS | HOUSEKEEPING if housekeeping else WORDS
+    drawn(words, lambda calls: Walk(verbs, f"walk-{next(names)}").run(calls), examples=examples)

@@ -6,11 +6,13 @@
    projection, and the exact msgpack stands beside it under the key `EXACT`, in base64.
 3. A filter value is put into the same form before it is compared with projections; `UNKNOWN` when JSON has none for it,
    and then it can only be compared with what was loaded.
+4. What earlier versions wrote is read: JSON as Python writes it, with NaN, long integers and half surrogate pairs.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -28,6 +30,7 @@ UNKNOWN: Final[Any] = object()
 LARGEST_INT = 2**63 - 1  # beyond it, parsers of JSON differ
 
 _ESCAPED = re.compile("[\0\x1a\ud800-\udfff]")
+_LONG = re.compile(r"\d{19}")
 _serde = JsonPlusSerializer()
 
 
@@ -48,11 +51,24 @@ def metadata_blob(metadata: Mapping[str, Any]) -> bytes:
 def metadata_of(blob: bytes | str) -> dict[str, Any]:
     """The metadata that `metadata_blob` was given."""
     try:
-        found: dict[str, Any] = orjson.loads(blob)
+        found = shown_of(blob)
         if EXACT in found:
             found = _serde.loads(base64.b64decode(found[EXACT]))
     except (TypeError, ValueError) as error:
         raise SerializationError(f"Checkpoint metadata cannot be read: {error}") from error
+    return found
+
+
+def shown_of(blob: bytes | str) -> dict[str, Any]:
+    """The projection alone, for which no class of the user's is needed. ValueError when it is damaged."""
+    text = blob if isinstance(blob, str) else blob.decode()
+    try:
+        found: dict[str, Any] = orjson.loads(text)
+    except ValueError:
+        found = json.loads(text)
+    else:
+        if EXACT not in found and _LONG.search(text):
+            found = json.loads(text)  # the other parser makes floats of long integers
     return found
 
 

@@ -1,7 +1,8 @@
 """Which classes of the user may be stored, by name; and the classes that a state schema mentions.
 
 1. A class is stored under ``module:qualname``. Loading looks that name up here and imports nothing.
-2. The builder registers the types of every state schema; `register_types` adds more, for the whole process.
+2. The builder registers the types of every state schema, a graph made by hand those of its channels; `register_types`
+   adds more, for the whole process.
 3. A name means one class. When a class is defined anew (a notebook cell run twice), instances of the old one are
    refused, since they would come back as instances of the new one.
 """

@@ -7,7 +7,7 @@ from typing import Any
 
 from pregel.channels import LastValueAfterFinish
 from pregel.constants import END, START
-from pregel.engine.node import ChannelWrite, PregelNode
+from pregel.engine.node import ChannelWrite, ConstantWrite, PregelNode
 from pregel.engine.pregel import Pregel
 from pregel.graph.branch import BranchWriter
 from pregel.graph.draw.data import Edge, Graph, Node
@@ -38,7 +38,7 @@ def describe(graph: Pregel, *, xray: int | bool = False) -> Graph:
 
 def _edges(graph: Pregel, name: str, node: PregelNode) -> Iterator[Edge]:
     for writer in node.writers:
-        if isinstance(writer, ChannelWrite):
+        if isinstance(writer, ChannelWrite | ConstantWrite):
             written = {entry.channel for entry in writer.entries}
             yield from (Edge(name, other) for other, woken in graph.nodes.items() if written & set(woken.triggers))
         elif isinstance(writer, BranchWriter):

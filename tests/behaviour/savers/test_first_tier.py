@@ -239,3 +239,18 @@ def test_a_late_put_with_a_checkpoint_of_a_deleted_thread_is_refused(saver: Jour
     assert [] == saver.threads()
     put(saver, {"a": 3})
     assert ["t"] == [row.thread for row in saver.threads()]
+
+
+class Unspeakable(Exception):
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+def test_an_error_that_cannot_tell_itself_is_stored_by_its_name(saver: JournalSaver) -> None:
+    where = put(saver, {"a": 1})
+
+    saver.put_writes(where, [("__error__", Unspeakable())], "t1")
+
+    found = saver.get_tuple(where)
+    assert found is not None
+    assert [("t1", "__error__", "Unspeakable")] == found.pending_writes

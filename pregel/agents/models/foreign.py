@@ -1,0 +1,103 @@
+"""Somebody else's chat model (LangChain's, by its shape alone) as one of ours: nothing of theirs is imported."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+from pregel.agents.models.base import ChatModel, ChatRequest, ToolSpec
+from pregel.errors import InvalidInputError
+from pregel.messages import AIMessage, AIMessageChunk, BaseMessage, convert_to_openai_messages
+from pregel.messages.convert import kind_of
+
+
+def is_foreign_model(thing: object) -> bool:
+    """Whether it looks like a chat model of another library."""
+    return not isinstance(thing, (ChatModel, type)) and hasattr(thing, "bind_tools") and hasattr(thing, "invoke")
+
+
+class ForeignModel(ChatModel):
+    """A chat model of another library: messages go in as OpenAI's dicts, attributes are read off what comes out.
+
+    A model that is not LangChain's, only shaped like it, gets our messages themselves.
+    """
+
+    def __init__(self, foreign: Any) -> None:
+        self.foreign = foreign
+        self.model = str(getattr(foreign, "model_name", None) or getattr(foreign, "model", None) or "")
+        self.provider = str(getattr(foreign, "_llm_type", "")).partition("-")[0]
+        profile = getattr(foreign, "profile", None)
+        self.profile = dict(profile) if profile else None  # type: ignore[assignment]
+        bases = {cls.__module__.partition(".")[0] for cls in type(foreign).__mro__}
+        self.takes_dicts = any(base.startswith("langchain") for base in bases)
+
+    def generate(self, request: ChatRequest) -> AIMessage:
+        return _answer(self._ready(request).invoke(self._messages(request.messages)))
+
+    async def agenerate(self, request: ChatRequest) -> AIMessage:
+        ready = self._ready(request)
+        if not hasattr(ready, "ainvoke"):
+            return await super().agenerate(request)
+        return _answer(await ready.ainvoke(self._messages(request.messages)))
+
+    def chunks(self, request: ChatRequest) -> Iterator[AIMessageChunk]:
+        ready = self._ready(request)
+        if not hasattr(ready, "stream"):
+            yield from super().chunks(request)
+            return
+        for chunk in ready.stream(self._messages(request.messages)):
+            yield _chunk(chunk)
+
+    async def achunks(self, request: ChatRequest) -> AsyncIterator[AIMessageChunk]:
+        ready = self._ready(request)
+        if not hasattr(ready, "astream"):
+            async for chunk in super().achunks(request):
+                yield chunk
+            return
+        async for chunk in ready.astream(self._messages(request.messages)):
+            yield _chunk(chunk)
+
+    def _ready(self, request: ChatRequest) -> Any:
+        """The foreign model with the request's tools and settings bound."""
+        settings = dict(request.settings)
+        if request.output is not None:
+            output = request.output
+            schema: dict[str, Any] = {"name": output.name, "schema": dict(output.schema)}
+            if output.strict is not None:
+                schema["strict"] = output.strict
+            settings["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if request.tools:
+            tools = [tool.as_openai() if isinstance(tool, ToolSpec) else dict(tool) for tool in request.tools]
+            if request.tool_choice is not None:
+                settings["tool_choice"] = request.tool_choice
+            return self.foreign.bind_tools(tools, **settings)
+        return self.foreign.bind(**settings) if settings else self.foreign
+
+    def _messages(self, messages: Sequence[BaseMessage]) -> Any:
+        return convert_to_openai_messages(messages) if self.takes_dicts else list(messages)
+
+
+_FIELDS = ("additional_kwargs", "response_metadata", "name", "id", "usage_metadata")
+
+
+def _answer(answer: Any) -> AIMessage:
+    if isinstance(answer, AIMessage):
+        return answer
+    if not hasattr(answer, "content") or kind_of(answer) != "ai":
+        raise InvalidInputError(
+            f"The model answered with a {type(answer).__name__}.", fix="A chat model answers with an AI message."
+        )
+    calls, bad = getattr(answer, "tool_calls", ()), getattr(answer, "invalid_tool_calls", ())
+    return AIMessage(answer.content, tool_calls=calls, invalid_tool_calls=bad, **_fields(answer))
+
+
+def _chunk(chunk: Any) -> AIMessageChunk:
+    if isinstance(chunk, AIMessageChunk):
+        return chunk
+    pieces = getattr(chunk, "tool_call_chunks", ())
+    position = getattr(chunk, "chunk_position", None)
+    return AIMessageChunk(chunk.content, **_fields(chunk), tool_call_chunks=pieces, chunk_position=position)
+
+
+def _fields(message: Any) -> dict[str, Any]:
+    return {name: getattr(message, name, None) for name in _FIELDS}

@@ -1,0 +1,86 @@
+"""Somebody else's tool (LangChain's, by its shape alone) as one of ours: nothing of theirs is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pregel.agents.flow import AgentFlow, either
+from pregel.agents.schema_pydantic import Arguments, is_validation_error
+from pregel.agents.tools.base import Tool, ToolInvocationError
+from pregel.agents.tools.inject import ToolRuntime, hints_of, injected_values, injections_of
+from pregel.errors import DefinitionError
+from pregel.messages import ToolMessage
+
+ToolLike = Tool | Callable[..., Any]
+
+
+def is_foreign_tool(thing: object) -> bool:
+    """Whether it looks like a tool of another library."""
+    return not isinstance(thing, (Tool, type)) and all(
+        hasattr(thing, name) for name in ("name", "description", "invoke", "args_schema")
+    )
+
+
+def as_tool(thing: Any) -> Tool:
+    """A tool from a tool, a foreign tool or a function; DefinitionError for anything else."""
+    if isinstance(thing, Tool):
+        return thing
+    if is_foreign_tool(thing):
+        return ForeignTool(thing)
+    if callable(thing):
+        return Tool(thing)
+    raise DefinitionError(
+        f"{thing!r} is no tool.", fix="Give a function, a tool made with @tool, or a provider's dict."
+    )
+
+
+class ForeignTool(Tool):
+    """A tool of another library, called through its own `invoke` with a whole tool call.
+
+    Its injected arguments are those that its `args_schema` has and its `tool_call_schema` hides.
+    """
+
+    def __init__(self, foreign: Any) -> None:
+        self.foreign = foreign
+        self.name, self.description = foreign.name, foreign.description or foreign.name
+        for name in ("return_direct", "response_format", "tags", "metadata", "extras"):
+            if (value := getattr(foreign, name, None)) is not None:
+                setattr(self, name, value)
+        self.func, self.coroutine, self.has_sync = foreign.invoke, getattr(foreign, "ainvoke", None), True
+        self.arguments = Arguments(getattr(foreign, "tool_call_schema", None) or foreign.args_schema)
+        source = getattr(foreign, "func", None) or getattr(foreign, "coroutine", None) or getattr(foreign, "_run", None)
+        self.injections = injections_of(source, hints_of(source)) if source is not None else ()
+
+    def call_flow(self, given: Any, runtime: ToolRuntime[Any, Any]) -> AgentFlow[Any]:
+        """Hands the call over, with what we can inject."""
+        call_id = given.get("id") if isinstance(given, Mapping) and given.get("type") == "tool_call" else None
+        call: Any = given
+        if call_id is not None:
+            known = [one for one in self.injections if one.kind in ("state", "store", "runtime")]
+            hidden = {one.name for one in self.injections}
+            args = {key: value for key, value in given["args"].items() if key not in hidden}
+            injected = injected_values(self.name, known, runtime.override(tool_call_id=call_id))
+            call = {**given, "args": {**args, **injected}}
+        try:
+            result = yield either(self.func, self.coroutine, call, name=self.name)
+        except Exception as error:
+            if not is_validation_error(error):
+                raise
+            problems = [(".".join(map(str, one["loc"])), one["msg"]) for one in error.errors(include_url=False)]  # type: ignore[attr-defined]
+            raise ToolInvocationError(self.name, given.get("args", {}), problems) from error
+        return _ours(result) if call_id is not None else result
+
+
+def _ours(result: Any) -> Any:
+    """A foreign tool message as ours: it is stored without the other library."""
+    if type(result).__name__ != "ToolMessage" or isinstance(result, ToolMessage):
+        return result
+    return ToolMessage(
+        result.content,
+        tool_call_id=result.tool_call_id,
+        name=result.name,
+        artifact=result.artifact,
+        status=result.status,
+        additional_kwargs=result.additional_kwargs,
+    )

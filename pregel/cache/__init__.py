@@ -1,0 +1,1 @@
+"""Caches of node and task results: in memory, in an SQLite file, in Redis."""

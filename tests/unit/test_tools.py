@@ -1,0 +1,291 @@
+"""A tool: its schema, its injected arguments, what it gives back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from pregel.agents.tools import (
+    InjectedState,
+    InjectedToolArg,
+    InjectedToolCallId,
+    Tool,
+    ToolException,
+    ToolInvocationError,
+    ToolRuntime,
+    as_tool,
+    tool,
+)
+from pregel.config import RunnableConfig
+from pregel.errors import AsyncOnlyError, DefinitionError, InvalidInputError
+from pregel.messages import ToolMessage
+from pregel.types import Command
+
+
+def call(name: str, id: str | None = "c1", **args: Any) -> dict[str, Any]:
+    return {"name": name, "args": args, "id": id, "type": "tool_call"}
+
+
+class Point(BaseModel):
+    x: int
+    y: int = 0
+
+
+@tool
+def add(
+    a: int, b: Annotated[int, "the other one"] = 2, *, scale: Annotated[float, Field(description="times")] = 1.0
+) -> float:
+    """Add two numbers."""
+    return (a + b) * scale
+
+
+def test_the_schema_comes_from_the_signature() -> None:
+    assert {
+        "type": "object",
+        "properties": {
+            "a": {"type": "integer"},
+            "b": {"type": "integer", "default": 2, "description": "the other one"},
+            "scale": {"type": "number", "default": 1.0, "description": "times"},
+        },
+        "required": ["a"],
+    } == add.parameters
+    assert ("add", "Add two numbers.") == (add.name, add.description)
+
+
+def test_plain_arguments_give_the_value_and_a_call_gives_the_message() -> None:
+    assert 3 == add.invoke({"a": 1})
+    assert ToolMessage("3.0", tool_call_id="c1", name="add") == add.invoke(call("add", a=1))
+    assert 3 == asyncio.run(add.ainvoke({"a": "1"}))
+
+
+def test_arguments_are_validated_objects() -> None:
+    @tool
+    def norm(point: Point, mode: Literal["l1", "l2"] = "l1") -> int:
+        """A norm."""
+        return abs(point.x) + abs(point.y)
+
+    assert 3 == norm.invoke({"point": {"x": -3}})
+    with pytest.raises(ToolInvocationError, match=r"point\.x: Field required"):
+        norm.invoke({"point": {}})
+
+
+def test_unknown_arguments_are_ignored() -> None:
+    assert 3 == add.invoke({"a": 1, "nonsense": 1})
+
+
+def test_names_that_pydantic_keeps_for_itself_are_fine() -> None:
+    @tool
+    def odd(schema: str, model_config: int, copy: int = 1, _hidden: int = 5) -> list[Any]:
+        """Odd names."""
+        return [schema, model_config, copy, _hidden]
+
+    assert ["schema", "model_config", "copy", "_hidden"] == list(odd.args)
+    assert ["s", 1, 1, 7] == odd.invoke({"schema": "s", "model_config": 1, "_hidden": 7})
+
+
+def test_a_tool_without_a_description_is_refused() -> None:
+    with pytest.raises(DefinitionError, match="no description"):
+        tool(lambda a: a)
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ("text", "text"),
+        (42, "42"),
+        ({"a": "é"}, '{"a": "é"}'),
+        (None, "null"),
+        (["x", "y"], ["x", "y"]),
+        ([{"type": "text", "text": "t"}], [{"type": "text", "text": "t"}]),
+        ([1, 2], "[1, 2]"),
+        ([], "[]"),
+    ],
+)
+def test_a_result_becomes_content(value: Any, content: Any) -> None:
+    assert content == Tool(lambda: value, name="t", description="d").invoke(call("t")).content
+
+
+def test_an_answer_that_the_tool_made_passes() -> None:
+    command: Command[Any] = Command(update={"a": 1})
+
+    assert command is Tool(lambda: command, name="t", description="d").invoke(call("t"))
+
+
+def test_content_and_artifact() -> None:
+    pair = Tool(lambda: ("seen", [1]), name="t", description="d", response_format="content_and_artifact")
+
+    assert ToolMessage("seen", tool_call_id="c1", name="t", artifact=[1]) == pair.invoke(call("t"))
+    assert "seen" == pair.invoke({})
+    with pytest.raises(InvalidInputError, match="pair"):
+        Tool(lambda: 1, name="t", description="d", response_format="content_and_artifact").invoke({})
+
+
+def test_a_call_without_an_id_gives_the_value() -> None:
+    assert 3 == add.invoke(call("add", None, a=1))
+
+
+@pytest.mark.parametrize(
+    ("handle", "content"), [(True, "no luck"), ("sorry", "sorry"), (lambda error: f"<{error.message}>", "<no luck>")]
+)
+def test_a_tool_exception_is_told_to_the_model(handle: Any, content: str) -> None:
+    def fail() -> None:
+        """Fails."""
+        raise ToolException("no luck")
+
+    message = Tool(fail, handle_tool_error=handle).invoke(call("fail"))
+
+    assert (content, "error") == (message.content, message.status)
+    with pytest.raises(ToolException):
+        Tool(fail).invoke(call("fail"))
+
+
+def test_an_async_tool_cannot_be_blocked_for() -> None:
+    @tool
+    async def later(a: int) -> int:
+        """Later."""
+        await asyncio.sleep(0)
+        return a
+
+    assert 1 == asyncio.run(later.ainvoke({"a": 1}))
+    with pytest.raises(AsyncOnlyError, match="later"):
+        later.invoke({"a": 1})
+
+
+def test_injected_arguments_are_hidden_and_cannot_be_forged() -> None:
+    @tool
+    def look(
+        what: str,
+        id: Annotated[str, InjectedToolCallId],
+        secret: Annotated[str, InjectedToolArg],
+        config: RunnableConfig,
+        runtime: ToolRuntime,
+        color: Annotated[str, InjectedState("color")] = "none",
+    ) -> list[Any]:
+        """Look."""
+        return [what, id, config.get("tags"), runtime.tool_call_id, color]
+
+    assert ["what"] == list(look.args)
+    with pytest.raises(InvalidInputError, match="id of its call"):
+        look.invoke({"what": "w"})
+    with pytest.raises(TypeError, match="secret"):
+        look.invoke(call("look", what="w", id="forged", secret="forged"))
+
+
+def test_a_text_fills_the_only_argument() -> None:
+    assert "ab" == Tool(lambda text: text * 1, name="t", description="d").invoke("ab")
+    with pytest.raises(InvalidInputError, match="got a text"):
+        add.invoke("1")
+
+
+def test_google_docstrings_describe_the_arguments() -> None:
+    @tool(parse_docstring=True)
+    def find(query: str, top: int = 3) -> str:
+        """Find things.
+
+        Args:
+            query: what to look for,
+                in words.
+            top (int): how many.
+
+        Returns:
+            Nothing much.
+        """
+        return query
+
+    assert ("Find things.", "what to look for, in words.", "how many.") == (
+        find.description,
+        find.args["query"]["description"],
+        find.args["top"]["description"],
+    )
+    with pytest.raises(DefinitionError, match="'quary'"):
+
+        @tool(parse_docstring=True)
+        def lost(query: str) -> str:
+            """Find.
+
+            Args:
+                quary: typo.
+            """
+            return query
+
+
+def test_a_class_may_be_a_tool() -> None:
+    class Shout(Tool):
+        """Shouts."""
+
+        name = "shout"
+
+        def _run(self, text: str) -> str:
+            return text.upper()
+
+        async def _arun(self, text: str) -> str:
+            return f"{text.upper()}!"
+
+    assert ("A", "A!") == (Shout().invoke({"text": "a"}), asyncio.run(Shout().ainvoke({"text": "a"})))
+    assert "Shouts." == Shout().description
+
+
+def test_a_schema_may_be_given() -> None:
+    class Query(BaseModel):
+        """Asks."""
+
+        text: str
+        state: Annotated[dict[str, Any], InjectedState] = {}
+
+    @tool(args_schema=Query)
+    def ask(text: str, state: Annotated[dict[str, Any], InjectedState]) -> str:
+        return text
+
+    assert (["text"], "Asks.") == (list(ask.args), ask.description)
+
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    assert "x" == Tool(lambda n: n, name="raw", description="d", args_schema=schema).invoke({"n": "x"})
+
+
+def test_a_sync_tool_does_not_hold_up_the_loop() -> None:
+    @tool
+    def slow() -> str:
+        """Slow."""
+        time.sleep(0.05)
+        return "done"
+
+    async def both() -> float:
+        begin = time.monotonic()
+        await asyncio.gather(slow.ainvoke({}), slow.ainvoke({}))
+        return time.monotonic() - begin
+
+    assert asyncio.run(both()) < 0.095
+
+
+@dataclass
+class Theirs:
+    """The shape of LangChain's tools."""
+
+    name: str = "double"
+    description: str = "Doubles."
+    args_schema: Any = None
+    return_direct: bool = True
+
+    def func(self, n: int, state: Annotated[Any, InjectedState]) -> int:
+        return n * 2
+
+    def invoke(self, given: dict[str, Any], config: Any = None) -> Any:
+        args = given["args"]
+        return ToolMessage(str(args["n"] * args["state"]["by"]), tool_call_id=given["id"])
+
+
+def test_a_foreign_tool_is_taken_by_its_shape() -> None:
+    theirs = Theirs(args_schema={"type": "object", "properties": {"n": {"type": "integer"}}})
+    ours = as_tool(theirs)
+
+    flow = ours.call_flow(call("double", n=2, state="forged"), ToolRuntime(state={"by": 3}))
+    request = next(flow)
+    with pytest.raises(StopIteration) as stop:
+        flow.send(request.call())
+
+    assert ("double", True, ["n"], "6") == (ours.name, ours.return_direct, list(ours.args), stop.value.value.content)
