@@ -102,7 +102,8 @@ class Barrier:
                 event = heard
             _FEEDERS[type(event)](self, event, step)
         if step.cancel:  # news of one batch: what ended is not cancelled, what is cancelled does not start
-            step.cancel = [(task, abandon) for task, abandon in step.cancel if task in self.open]
+            wanted = dict(step.cancel)  # a call may be cancelled with its caller and by itself
+            step.cancel = [(task, abandon) for task, abandon in wanted.items() if task in self.open]
             stopped = {task for task, _ in step.cancel}
             step.start = [task for task in step.start if task not in stopped]
         if self.open and self.unsaved:  # somebody is still out: what came in so far is stored now
@@ -210,7 +211,8 @@ class Barrier:
         self.draining = event.why
 
     def _stop(self, step: Step) -> None:
-        step.cancel = [*step.cancel, *((task, False) for task in self.open)]
+        held = self.calls.held if self.calls is not None else ()  # these have ended, and wait for their calls only
+        step.cancel = [*step.cancel, *((task, False) for task in self.open if task not in held)]
 
 
 def take_in(frame: Frame, task: Task, writes: list[tuple[str, Any]], step: Step) -> TaskWrites | None:
