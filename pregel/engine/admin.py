@@ -20,7 +20,7 @@ from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK, uuid_text
 from pregel.engine.input import input_writes
 from pregel.engine.plan import END, INPUT, START, TASKS, plan
-from pregel.engine.resume import commit, restore, stored_results
+from pregel.engine.resume import FINGERPRINT, commit, restore, stored_results
 from pregel.engine.snapshot import checkpoint_config, snapshot
 from pregel.engine.task import PULL, Task
 from pregel.errors import CheckpointNotFoundError, InvalidUpdateError, PregelError
@@ -60,6 +60,9 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
             fix="Take an id from get_state_history(config).",
             thread=frame.run.thread,
         )
+    if saved is not None and saved.ns:  # what it hangs on, so that its parent goes on with it
+        kept = {key: saved.metadata[key] for key in ("parents", FINGERPRINT) if key in saved.metadata}
+        frame.metadata = {**frame.metadata, **kept}
     restore(frame, saved)
     if saved is None and supersteps[0][0].as_node != INPUT:
         frame.state.step = 0  # there is no input checkpoint before this one
@@ -78,7 +81,10 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
         return Result("failed", error=error)
     step.release = Release("interrupted" if tasks else "idle", "updated" if tasks else "")
     yield step
-    return Result("done", checkpoint_config(frame.run.thread, frame.ns, frame.state.checkpoint))
+    config = checkpoint_config(frame.run.thread, frame.ns, frame.state.checkpoint)
+    if frame.ns:
+        config["configurable"]["checkpoint_map"] = {**frame.metadata["parents"], frame.ns: frame.state.checkpoint}
+    return Result("done", config)
 
 
 def _load(frame: Frame, checkpoint: str | None) -> Flow[tuple[Saved | None, str]]:

@@ -6,7 +6,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,8 @@ from pregel.engine.family import family
 from pregel.engine.frame import Frame, Run
 from pregel.engine.ids import Ids
 from pregel.engine.journal import Journal
-from pregel.engine.resume import Entry
+from pregel.engine.nested import place_of
+from pregel.engine.resume import Entry, Replay
 from pregel.engine.running import Running
 from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, NotBuiltError, SerializationError
 from pregel.types import DURABILITIES, STREAM_MODES
@@ -49,6 +50,7 @@ class Call:
         "graph",
         "input",
         "limit",
+        "map",
         "modes",
         "nested",
         "ns",
@@ -86,6 +88,7 @@ class Call:
             raise InvalidInputError("recursion_limit must be at least 1.", fix="Leave it out, or give a larger one.")
         place = self.config.get("configurable") or {}
         self.thread, self.ns, self.checkpoint = "", "", None
+        self.map: Mapping[str, str] = place.get("checkpoint_map") or {}
         if self.journaled:
             self.thread, self.ns = checked_place(_thread_of(place), str(place.get("checkpoint_ns") or ""))
             self.checkpoint = place.get("checkpoint_id") or None
@@ -158,8 +161,22 @@ class Call:
 
     def start(self, kind: type[Journal]) -> tuple[Frame, Flow[Result]]:
         """The frame and the flow of one try."""
+        checkpoint = self.checkpoint
+        if self.ns:  # of a subgraph: its root is what runs, from the checkpoint that the subgraph's hangs on
+            checkpoint, self.ns = self.map.get(""), ""
         frame = self.frame(kind)
-        return frame, family(frame, Entry(self.input, self.checkpoint))
+        if self.map:
+            frame.run.replay = Replay(pinned=self.map)
+        return frame, family(frame, Entry(self.input, checkpoint))
+
+    def reading(self, kind: type[Journal]) -> Frame:
+        """A frame to read or update the place that is addressed, which may be a subgraph's."""
+        found = place_of(self.graph, self.ns) if self.ns else None
+        if found is None:
+            return self.frame(kind)
+        graph, ns = found
+        frame = self.frame(kind)
+        return Frame(frame.run, graph, ns, is_root=True)
 
     def page(self, filter: Any, before: RunnableConfig | None, limit: int | None) -> Page:
         """The page of history that a caller asks for; an addressed checkpoint is its newest entry's bound."""

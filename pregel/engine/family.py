@@ -35,6 +35,7 @@ from pregel.engine.effects import (
 )
 from pregel.engine.frame import Frame
 from pregel.engine.loop import loop
+from pregel.engine.nested import stable_namespace
 from pregel.engine.resume import FINGERPRINT, Entry
 from pregel.engine.task import Task
 from pregel.errors import InternalError, InvalidUpdateError, ParentCommand
@@ -200,6 +201,8 @@ class Family:
         )
         fingerprint = _prepare(frame, call) if call is not None else ""
         entry = Entry(value, answers=task.answers, resuming=not task.fresh, fingerprint=fingerprint)
+        if parent.run.replay is not None and graph.checkpointer is True:
+            entry = parent.run.replay.entry(ns, entry)
         child = member.children[task] = Member(loop(frame, entry), member, task)
         task.child = frame
         self.levels.setdefault(child.depth, {})[child] = None
@@ -293,18 +296,6 @@ def _prepare(frame: Frame, call: GraphCall) -> str:
     if call.fingerprint:
         frame.metadata[FINGERPRINT] = call.fingerprint
     return call.fingerprint
-
-
-def stable_namespace(ns: str) -> str:
-    """A namespace without its task ids: where a persistent subgraph lives. Calls after the first keep their number."""
-    return "|".join(stable for part in ns.split("|") if (stable := _stable(part)))
-
-
-def _stable(part: str) -> str:
-    name, _, rest = part.partition(":")
-    if name == "call" and rest.isdigit():
-        return "" if rest == "0" else rest
-    return name
 
 
 def _commands(task: Task, result: Result) -> list[Command[Any]] | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pregel.engine.effects import Flow, Noted, Pushed, Step
     from pregel.engine.future import CallFuture
     from pregel.engine.journal import Journal
+    from pregel.engine.resume import Replay
     from pregel.engine.task import Task
 
 Post = Callable[[tuple[str, str, Any]], None]
@@ -43,6 +44,7 @@ class Run:
         "multiplex",
         "multiplexed",
         "post",
+        "replay",
         "store",
         "subgraphs",
         "thread",
@@ -79,6 +81,7 @@ class Run:
         self.before, self.after = before, after  # static breakpoints of the call; None: the graph's own
         self.live = "custom" in modes or "messages" in modes  # chunks must show before their node ends
         self.post: Post = _nobody_listens
+        self.replay: Replay | None = None  # what persistent subgraphs go back to
         self.host: Host | None = None  # the driver, which hears what running tasks call
         self.multiplex: Multiplex  # set by the family, which may be needed only when a node calls a graph
         self.multiplexed = False

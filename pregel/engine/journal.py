@@ -33,6 +33,7 @@ from pregel.checkpoint.records import (
     ThreadRow,
 )
 from pregel.engine.effects import Loaded, Step
+from pregel.engine.held import with_held
 from pregel.engine.ids import Ids
 from pregel.errors import AuthorityLost, SerializationError, ThreadBusy, ThreadDeleted
 from pregel.types import Durability
@@ -83,6 +84,8 @@ class Journal:
         if opened is not None:
             self.ledger.open(opened)
             self.ids.follow(opened.thread.last_id)
+            if self.held_saves:
+                opened = with_held(requests, opened, self.held_saves, self.held_writes)
             if not self.claimed:
                 self.row, self.seq = opened.thread, opened.thread.seq
         return Loaded(list(requests), opened, pages)

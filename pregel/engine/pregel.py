@@ -22,6 +22,7 @@ from pregel.engine.drive_sync import BlockingDriver
 from pregel.engine.effects import Flow, Result
 from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal, ClaimMissed
+from pregel.engine.nested import stable_namespace, subgraphs
 from pregel.engine.node import NodeBuilder, PregelNode
 from pregel.engine.plan import TASKS, Plan
 from pregel.engine.running import Running
@@ -333,6 +334,21 @@ class Pregel(Runnable):
         call = Call(self, input, config, modes=modes, **arguments)
         return call, chunk_shape(tagged=not isinstance(mode, str), subgraphs=call.subgraphs)
 
+    def get_subgraphs(self, *, namespace: str | None = None, recurse: bool = False) -> Iterator[tuple[str, Pregel]]:
+        """(namespace, graph) of the graphs that are nodes of this one, or that a node's code refers to.
+
+        `recurse`: those inside of them too. `namespace`: only the one that lives there.
+        """
+        place = None if namespace is None else stable_namespace(namespace)
+        return subgraphs(self, place, recurse=recurse or namespace is not None)
+
+    async def aget_subgraphs(
+        self, *, namespace: str | None = None, recurse: bool = False
+    ) -> AsyncIterator[tuple[str, Pregel]]:
+        """Like `get_subgraphs`."""
+        for found in self.get_subgraphs(namespace=namespace, recurse=recurse):
+            yield found
+
     # -- state -------------------------------------------------------------------------------------------------------
 
     def get_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
@@ -426,7 +442,7 @@ class Pregel(Runnable):
         require_saver(self)
         call = Call(self, None, config)
         call.nested = None
-        return call, call.frame(kind)
+        return call, call.reading(kind)
 
 
 def _keys(channels: str | Sequence[str]) -> str | tuple[str, ...]:

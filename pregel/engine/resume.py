@@ -43,7 +43,31 @@ class Entry(NamedTuple):
     checkpoint: str | None = None  # the one that the call addresses
     answers: Mapping[str, Any] = {}  # interrupt id -> answer, handed down by a parent
     resuming: bool = False  # a parent resumes: a stored checkpoint wins over the input
+    before: str | None = None  # the newest checkpoint below this one, instead of the newest of all
     fingerprint: str = ""  # of the input, where code that may change on a replay made it
+
+
+class Replay:
+    """What a replay of the root means for persistent subgraphs: each goes back once, to what it was at that time.
+
+    `pinned`: namespace -> the checkpoint that it is to go back to exactly. `before`: the root's checkpoint.
+    """
+
+    __slots__ = ("before", "pinned", "visited")
+
+    def __init__(self, pinned: Mapping[str, str]) -> None:
+        self.pinned = pinned
+        self.before: str | None = None  # set when the root turns out to be replayed
+        self.visited: set[str] = set()
+
+    def entry(self, ns: str, entry: Entry) -> Entry:
+        """How a subgraph is entered."""
+        if self.before is None or ns in self.visited:
+            return entry
+        self.visited.add(ns)
+        if ns in self.pinned:
+            return entry._replace(checkpoint=self.pinned[ns])
+        return entry._replace(before=self.before)
 
 
 class Opening(NamedTuple):
@@ -59,7 +83,7 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
     """The opening of a frame, or the result when there is nothing to run."""
     saved, head = None, ""
     if frame.journal is not None and not frame.fresh:
-        events = yield Step(load=[Load(frame.ns, entry.checkpoint)])
+        events = yield Step(load=[Load(frame.ns, entry.checkpoint, entry.before)])
         loaded = next((event for event in events if isinstance(event, Loaded)), None)
         if loaded is None or loaded.opened is None or any(isinstance(event, Cancel) for event in events):
             return Result("cancelled")
@@ -84,6 +108,9 @@ def _open(frame: Frame, entry: Entry, saved: Saved | None, head: str) -> Opening
             fix="Take an id from get_state_history(config).",
             thread=frame.run.thread,
         )
+    if entry.checkpoint and saved is not None and frame.is_root and (command is None or command.resume is None):
+        frame.run.replay = frame.run.replay or Replay({})
+        frame.run.replay.before = saved.parent if saved.source in ("update", "fork") and saved.parent else saved.id
     restore(frame, saved)
     state.stop = state.step + frame.run.limit + 1
     step = Step()
