@@ -12,36 +12,35 @@ from mcp.server.mcpserver import Image
 server = MCPServer("sums")
 
 
-@server.tool()
 def add(a: int, b: int = 1) -> int:
     """Adds two numbers."""
     return a + b
 
 
-@server.tool()
 def divide(a: int, b: int) -> float:
     """Divides."""
     return a / b
 
 
-@server.tool()
 async def slow(number: int) -> int:
     """Answers once the others had their turn."""
     await asyncio.sleep(0)
     return number
 
 
-@server.tool(structured_output=False)
 def picture() -> Any:
     """Shows something."""
     return ["Look:", Image(data=b"hi", format="png")]
 
 
-@server.tool()
 def die() -> str:
     """Ends the process."""
     os._exit(1)
 
+
+for function in (add, divide, slow, die):
+    server.tool()(function)
+server.tool(structured_output=False)(picture)
 
 if __name__ == "__main__":
     server.run("stdio")
