@@ -255,6 +255,29 @@ class UnknownInterruptError(UsageError):
         self.reason, self.interrupt_ids, self.pending_ids = reason, tuple(interrupt_ids), tuple(pending_ids)
 
 
+class RejectedAnswer(str):
+    """A note on the error that an answer met; `id` is that of its question, which stays open."""
+
+    id: str
+
+    def __new__(cls, id: str) -> RejectedAnswer:
+        note = super().__new__(
+            cls, f"The answer to question {id} does not fit its response_schema; it can be given anew."
+        )
+        note.id = id
+        return note
+
+
+def is_invalid_resume(error: BaseException) -> bool:
+    """Whether an answer did not fit the `response_schema` of its question, which can be answered again."""
+    return bool(rejected_in(error))
+
+
+def rejected_in(error: BaseException) -> set[str]:
+    """The ids of the questions whose answers were rejected by this error."""
+    return {note.id for note in getattr(error, "__notes__", ()) if isinstance(note, RejectedAnswer)}
+
+
 class AmbiguousResumeError(UnknownInterruptError, RuntimeError):
     """One answer was given, but several questions are pending."""
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pregel.checkpoint.records import ERROR, INTERRUPT, NO_WRITES, RESUME, TaskWrites
+from pregel.checkpoint.records import ERROR, INTERRUPT, NO_WRITES, REJECTED, RESUME, TaskWrites
 from pregel.engine.calls import Calls
 from pregel.engine.effects import (
     Cancel,
@@ -32,7 +32,7 @@ from pregel.engine.effects import (
 from pregel.engine.frame import Frame
 from pregel.engine.show import task_update
 from pregel.engine.task import Task
-from pregel.errors import InternalError, ParentCommand, told
+from pregel.errors import InternalError, ParentCommand, rejected_in, told
 from pregel.types import Interrupt, RetryPolicy
 
 
@@ -170,7 +170,7 @@ class Barrier:
             return
         self.failed = [*self.failed, (task, error)]
         if not isinstance(error, ParentCommand):
-            self.keep(task, [(ERROR, error)])
+            self.keep(task, [(ERROR, error), *reopened(task, error)])
         self._stop(step)
 
     def retry(self, event: Failed, step: Step) -> Task | None:
@@ -236,9 +236,18 @@ def _order(task: Task) -> tuple[Any, ...]:
     return task.order
 
 
+def reopened(task: Task, error: BaseException) -> list[tuple[str, Any]]:
+    """The rows that open questions again whose answers did not fit: all other answers stay."""
+    rejected = rejected_in(error) & task.answers.keys()
+    if not rejected:
+        return []
+    kept = {id: answer for id, answer in task.answers.items() if id not in rejected}
+    return [(RESUME, kept), (REJECTED, sorted(rejected))]
+
+
 def _policy_for(task: Task, error: BaseException) -> RetryPolicy | None:
     """The first policy that wants this error tried again, if it has attempts left."""
-    if not isinstance(error, Exception) or isinstance(error, InternalError):
+    if not isinstance(error, Exception) or isinstance(error, InternalError) or rejected_in(error):
         return None
     for policy in task.node.retry_policy or task.frame.plan.retry_policy:
         if _matches(policy, error):

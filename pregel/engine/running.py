@@ -70,11 +70,23 @@ class Running:
     def ask(self, value: Any, response_schema: Any = None) -> Any:
         """The answer to the next question of this task; raises GraphInterrupt when there is none yet."""
         id = self.question_id(self.count("question"))
+        if response_schema is not None:
+            return self._ask_typed(id, value, response_schema)
         if id in self.answers:
             return self.answers[id]
-        question = Interrupt(value, id, response_schema=response_schema)
+        raise self.asks(Interrupt(value, id))
+
+    def _ask_typed(self, id: str, value: Any, schema: Any) -> Any:
+        from pregel.engine.pydantic_answers import json_schema, validated
+
+        if id in self.answers:
+            return validated(self.answers[id], schema, id)
+        raise self.asks(Interrupt(value, id, response_schema=json_schema(schema)))
+
+    def asks(self, question: Interrupt) -> GraphInterrupt:
+        """Note a question that has no answer; what to raise."""
         self.asked = (*self.asked, question)
-        raise GraphInterrupt((question,))
+        return GraphInterrupt((question,))
 
     def give(self, kind: str) -> Any:
         """The value for an injected parameter."""

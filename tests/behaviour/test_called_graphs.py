@@ -85,7 +85,7 @@ def test_called_graphs_side_by_side_are_answered_one_by_one(memory: Saver, threa
 
 
 def test_a_crash_inside_a_called_graph_repeats_nothing_that_it_finished(
-    run: Runner, saver: Saver, thread: Thread
+    run: Runner, memory: Saver, thread: Thread
 ) -> None:
     calls, trouble = list[str](), [ValueError("once")]
 
@@ -95,7 +95,7 @@ def test_a_crash_inside_a_called_graph_repeats_nothing_that_it_finished(
         return {"a": ["end"]}
 
     inner = chain("x", "end", x=mark("x", calls), end=fragile).compile()
-    app = chain("node", node=_calls(run, inner)).compile(checkpointer=saver)
+    app = chain("node", node=_calls(run, inner)).compile(checkpointer=memory)
 
     with pytest.raises(ValueError, match="once"):
         run.invoke(app, {"a": ["in"]}, thread("1"))
@@ -184,15 +184,15 @@ def test_a_graph_with_a_saver_and_a_thread_of_its_own_stays_apart(thread: Thread
     assert ["x"] == inner.get_state(thread("its own")).values["a"]
 
 
-def test_a_graph_that_persists_goes_on_from_its_last_call(run: Runner, saver: Saver, thread: Thread) -> None:
+def test_a_graph_that_persists_goes_on_from_its_last_call(run: Runner, memory: Saver, thread: Thread) -> None:
     inner = chain("x").compile(checkpointer=True)
-    app = chain("node", node=_calls(run, inner, {"a": ["+"]})).compile(checkpointer=saver)
+    app = chain("node", node=_calls(run, inner, {"a": ["+"]})).compile(checkpointer=memory)
 
     found = [run.invoke(app, {"a": []}, thread("1"))["a"] for _ in range(2)]
 
     assert [["+", "x"], ["+", "x", "+", "x", "+", "x"]] == found
     place = {"configurable": {"thread_id": "1", "checkpoint_ns": "node"}}
-    assert ["+", "x", "+", "x"] == run.state(inner.copy({"checkpointer": saver}), place).values["a"]
+    assert ["+", "x", "+", "x"] == run.state(inner.copy({"checkpointer": memory}), place).values["a"]
 
 
 def test_two_calls_of_a_graph_that_persists_keep_states_of_their_own(memory: Saver, thread: Thread) -> None:

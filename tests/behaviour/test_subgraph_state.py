@@ -91,9 +91,9 @@ def test_the_state_of_a_called_graph_is_read_and_updated(run: Runner, thread: Th
 
 
 def test_a_checkpoint_of_a_subgraph_resumes_and_replays_the_graph_that_it_is_in(
-    run: Runner, saver: Saver, thread: Thread
+    run: Runner, memory: Saver, thread: Thread
 ) -> None:
-    app = around().compile(checkpointer=saver)
+    app = around().compile(checkpointer=memory)
     run.invoke(app, {"a": ["in"]}, thread("1"))
     place = run.state(app, thread("1"), subgraphs=True).tasks[0].state.config
 
@@ -138,7 +138,9 @@ def test_a_persistent_subgraph_that_runs_twice_in_a_call_goes_on_from_its_first_
 
 
 @pytest.mark.acceptance("S2-2", "S2-4")
-def test_seven_of_eight_children_finish_while_one_waits_for_a_person(run: Runner, saver: Saver, thread: Thread) -> None:
+def test_seven_of_eight_children_finish_while_one_waits_for_a_person(
+    run: Runner, memory: Saver, thread: Thread
+) -> None:
     posted = list[str]()
 
     def approve(state: State) -> dict[str, Any]:
@@ -155,7 +157,7 @@ def test_seven_of_eight_children_finish_while_one_waits_for_a_person(run: Runner
     graph.add_conditional_edges(
         START, lambda state: [Send("child", {"a": [], "b": str(n)}) for n in range(8)], ["child"]
     )
-    app = graph.compile(checkpointer=saver)
+    app = graph.compile(checkpointer=memory)
 
     (question,) = run.invoke(app, {"a": []}, thread("1"))["__interrupt__"]
 

@@ -107,12 +107,12 @@ def test_code_before_a_question_runs_again_and_a_task_before_it_does_not(
     assert (["bread at 5"], 2, 1) == ([one.value for one in asked], len(plain), len(kept))
 
 
-def test_questions_of_tasks_come_as_their_results_are_asked_for(run: Runner, saver: Saver, thread: Thread) -> None:
+def test_questions_of_tasks_come_as_their_results_are_asked_for(run: Runner, memory: Saver, thread: Thread) -> None:
     @task
     def ask(question: str) -> str:
         return str(interrupt(question))
 
-    @entrypoint(checkpointer=saver)
+    @entrypoint(checkpointer=memory)
     def flow(_: str) -> str:
         first, second = ask("one?"), ask("two?")
         return first.result() + second.result()
