@@ -47,6 +47,10 @@ class RunningTask(Protocol):
 
 current_task: ContextVar[RunningTask | None] = ContextVar("pregel_task", default=None)
 
+question_scope: ContextVar[str] = ContextVar("pregel_question_scope", default="")
+"""What part of a task asks, where parts run side by side: questions are counted by scope, so that the order in which
+the parts get to ask does not matter. Empty in the body of a node."""
+
 _KEYS = frozenset(RunnableConfig.__annotations__)
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 def _pydantic() -> ModuleType:
     try:
         import pydantic
+        import pydantic.errors
+        import pydantic.fields
     except ImportError as missing:
         raise DefinitionError(
             "Schemas of tools and answers need pydantic.", fix="pip install 'pregel[agents]'."

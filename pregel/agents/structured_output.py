@@ -143,6 +143,11 @@ def as_strategy(response_format: Any) -> ResponseFormat | None:
     return AutoStrategy(response_format)
 
 
+def schemas_of(strategy: ResponseFormat | None) -> list[Any]:
+    """The schemas whose data a strategy may give."""
+    return [] if strategy is None else _variants(strategy.schema)
+
+
 def _variants(schema: Any) -> list[Any]:
     if get_origin(schema) in (Union, types.UnionType):
         return list(get_args(schema))

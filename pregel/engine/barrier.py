@@ -164,7 +164,7 @@ class Barrier:
         if not self._ends(task):
             return
         if isinstance(error, ParentCommand) and (self.frame.ns or self.frame.home):
-            self.commands = [*self.commands, (task, error)]
+            self.commands = sorted([*self.commands, (task, error)], key=lambda pair: _order(pair[0]))
             return
         if self.retry(event, step) is not None:
             return

@@ -62,12 +62,12 @@ class CallTask(Task):
         host.push(Pushed(self.parent, self))
         return self.future
 
-    def question_id(self, index: int) -> str:
-        """The id of a question: the node that is answered, this call, and how many it asked before."""
+    def question_id(self, scope: str, index: int) -> str:
+        """The id of a question: the node that is answered, this call, the scope in it, and how many it asked before."""
         task: Task = self
         while isinstance(task, CallTask):
             task = task.parent
-        return interrupt_id(task.id, self.id, index)
+        return interrupt_id(task.id, f"{self.id} {scope}" if scope else self.id, index)
 
     def read(self) -> Any:
         """The arguments, as they were given."""

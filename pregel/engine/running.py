@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pregel.config import RunnableConfig
+from pregel.config import RunnableConfig, question_scope
 from pregel.engine.ids import idempotency_key, interrupt_id
 from pregel.engine.state import hand_out
 from pregel.errors import GraphInterrupt, InternalError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pregel.engine.future import CallFuture
     from pregel.engine.node import PregelNode
 
+_ASKING = Lock()
 
 PREVIOUS = "__previous__"
 """The channel that hands something from one run of an entrypoint to the next."""
@@ -63,18 +65,20 @@ class Running:
         counts[kind] = counts.get(kind, -1) + 1
         return counts[kind]
 
-    def question_id(self, index: int) -> str:
-        """The id of the question that this attempt asks after `index` others."""
-        return interrupt_id(self.id, "", index)
+    def question_id(self, scope: str, index: int) -> str:
+        """The id of the question that this attempt asks in a scope after `index` others."""
+        return interrupt_id(self.id, scope, index)
 
     def ask(self, value: Any, response_schema: Any = None) -> Any:
         """The answer to the next question of this task; raises GraphInterrupt when there is none yet."""
-        id = self.question_id(self.count("question"))
-        if response_schema is not None:
-            return self._ask_typed(id, value, response_schema)
-        if id in self.answers:
-            return self.answers[id]
-        raise self.asks(Interrupt(value, id))
+        scope = question_scope.get()
+        with _ASKING:  # parts of a task may ask from several threads
+            id = self.question_id(scope, self.count(f"question {scope}"))
+            if response_schema is not None:
+                return self._ask_typed(id, value, response_schema)
+            if id in self.answers:
+                return self.answers[id]
+            raise self.asks(Interrupt(value, id))
 
     def _ask_typed(self, id: str, value: Any, schema: Any) -> Any:
         from pregel.engine.pydantic_answers import json_schema, validated
@@ -95,6 +99,11 @@ class Running:
     def fresh_values(self, channels: tuple[str, ...]) -> dict[str, Any]:
         """The available values of channels, with what this task wrote so far on top."""
         return self.frame.state.fresh(channels, self.writes)
+
+    def state_values(self) -> dict[str, Any]:
+        """The available values of all keys of the graph's state."""
+        keys = self.frame.graph.stream_keys
+        return self.fresh_values((keys,) if isinstance(keys, str) else keys)
 
     def managed_values(self, managed: Mapping[str, Any]) -> dict[str, Any]:
         """What managed values are at this step."""
