@@ -445,6 +445,21 @@ def test_a_cancelled_run_keeps_what_ended_and_goes_on_later(thread: Thread) -> N
     assert ["fast", "slow", "slow"] == calls
 
 
+def test_a_caller_that_fails_cancels_its_calls(thread: Thread) -> None:
+    @task
+    async def endless() -> None:
+        await asyncio.Event().wait()
+
+    @entrypoint(checkpointer=InMemorySaver())
+    async def flow(_: int) -> None:
+        endless()
+        await asyncio.sleep(0)
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        asyncio.run(asyncio.wait_for(flow.ainvoke(1, thread("1")), 20))
+
+
 def test_a_consumer_that_leaves_loses_no_result(thread: Thread) -> None:
     calls = list[int]()
 
