@@ -333,18 +333,18 @@ MUTANTS = (
         "            except asyncio.CancelledError:\n                self.sound = True\n                raise\n",
     ),
     mutant(
-        "async: an append does not wait for the one before",
+        "async: an append is held back with the one before",
         ASYNC,
         "pregel/engine/journal.py",
-        "        if self.flight is not None:\n            self.flush()\n",
-        "",
+        "            append = held.followed_by(append)\n        elif self.holds",
+        "            append = held.followed_by(append)\n        if self.holds",
     ),
     mutant(
         "async: the claim is not waited for",
         ASYNC,
         "pregel/engine/journal.py",
-        "append.claim is None and append.release is None and self.failure is None:\n            self.flight = self.l",
-        "append.release is None and self.failure is None:\n            self.flight = self.l",
+        "append.claim is None and append.release is None and self.failure is None:\n            self.defer",
+        "append.release is None and self.failure is None:\n            self.defer",
     ),
     mutant(
         "what is cancelled starts all the same",

@@ -288,6 +288,19 @@ class Append:
         self.said = [] if said is None else said
         self.ledger = ledger
 
+    def followed_by(self, later: Append) -> Append:
+        """This append with the next one of its run in it."""
+        self.k += later.k
+        self.mark = later.mark
+        self.last_id = later.last_id or self.last_id
+        self.release = later.release
+        self.namespaces += later.namespaces
+        self.checkpoints += later.checkpoints
+        self.values += later.values
+        self.writes += later.writes
+        self.said += later.said
+        return self
+
 
 @dataclass(slots=True)
 class Receipt:

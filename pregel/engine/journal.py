@@ -2,8 +2,9 @@
 
 1. The claim rides in the first append that has records, the release in the last; no commit of their own on the
    straight path. A claim is always waited for, whatever the durability.
-2. ``sync`` waits for each append. ``async`` has one append in flight and waits for the one before it, so a step is
-   stored before the code of the step after the next starts. ``exit`` claims, then holds everything for one last append.
+2. ``sync`` waits for each append. ``async`` holds an append back for a moment (`engine.background`): the next one takes
+   it along and is waited for, or it is sent meanwhile and the next one waits for it. So a step is stored before the
+   code of the step after the next starts. ``exit`` claims, then holds everything for one last append.
 3. Records are encoded on the caller's thread before anything is handed over, so nothing changes them later.
 4. An append that was sent is never abandoned: a cancellation waits until its answer is there.
 5. After a refused or failed append nothing more is sent. A value that cannot be encoded fails the run once, and
@@ -12,9 +13,10 @@
 
 from __future__ import annotations
 
-import os
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint import lease
@@ -32,6 +34,7 @@ from pregel.checkpoint.records import (
     TaskWrites,
     ThreadRow,
 )
+from pregel.engine.background import background
 from pregel.engine.effects import Loaded, Step
 from pregel.engine.held import with_held
 from pregel.engine.ids import Ids
@@ -39,7 +42,7 @@ from pregel.errors import AuthorityLost, SerializationError, ThreadBusy, ThreadD
 from pregel.types import Durability
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import Future
 
     from pregel.checkpoint.journal_saver import JournalSaver
 
@@ -65,6 +68,8 @@ class Journal:
         self.ids = ids
         self.token = token
         self.durability = durability
+        self.holds_back = durability == "async" and saver.blocking  # a store in memory has nothing to wait for
+        self.held: Append | None = None  # what waits for the next append, or for its moment to pass
         self.names = names
         self.ledger = saver.ledger()
         self.row = ThreadRow(thread)
@@ -198,6 +203,10 @@ class BlockingJournal(Journal):
 
     flight: Future[None] | None = None
 
+    def __init__(self, saver: JournalSaver, *args: Any, **kwargs: Any) -> None:
+        super().__init__(saver, *args, **kwargs)
+        self._lock = threading.Lock()  # on what is held back or in flight
+
     def load(self, requests: Sequence[Load | Page]) -> Loaded:
         """Answer a step's loads in one round trip."""
         self.flush()  # a persistent subgraph loads what this very run has queued
@@ -214,24 +223,42 @@ class BlockingJournal(Journal):
         append = self.encode(step)
         if append is None:
             return
-        if self.flight is not None:
-            self.flush()
-        if self.durability == "async" and append.claim is None and append.release is None and self.failure is None:
-            self.flight = self.launch(append)
+        if (held := self._take()) is not None:
+            append = held.followed_by(append)
+        elif self.holds_back and append.claim is None and append.release is None and self.failure is None:
+            self.defer(append)
             return
         self.send(append)
         if self.failure is not failed:
             raise self.failure  # type: ignore[misc]  # it is set now
 
     def flush(self) -> None:
-        """Wait for the append in flight."""
-        flight, self.flight = self.flight, None
+        """Send what is held back, and wait for what is in flight."""
+        if (held := self._take()) is not None:
+            self.send(held)
+
+    def defer(self, append: Append) -> None:
+        """Hold an append back for a moment."""
+        self.held = append
+        background.watch(self)
+
+    def let_go(self, append: Append) -> None:
+        """Send this append from another thread, unless the run has taken it meanwhile."""
+        with self._lock:
+            if self.held is append:
+                self.held = None
+                self.flight = background.submit(partial(self.send, append))
+
+    def _take(self) -> Append | None:
+        """What is held back, which nobody else sends from here on; None once what was in flight has landed."""
+        if self.held is None and self.flight is None:
+            return None
+        with self._lock:
+            held, self.held = self.held, None
+            flight, self.flight = self.flight, None
         if flight is not None:
             flight.result()
-
-    def launch(self, append: Append) -> Future[None]:
-        """Send an append in the background."""
-        return _background().submit(self.send, append)
+        return held
 
     def send(self, append: Append) -> None:
         """Send an append and take in the answer."""
@@ -246,23 +273,3 @@ def _id(save: Save) -> str:
 def _merged(held: Save, save: Save) -> Save:
     """Two checkpoints of a run in ``exit`` mode as one: the later one, hanging where the earlier one hung."""
     return replace(save, parent=held.parent, changed={**held.changed, **save.changed}, seen={**held.seen, **save.seen})
-
-
-_pool: ThreadPoolExecutor | None = None
-
-
-def _background() -> ThreadPoolExecutor:
-    global _pool
-    if _pool is None:
-        from concurrent.futures import ThreadPoolExecutor  # only durability "async" needs it
-
-        _pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="pregel-journal")
-    return _pool
-
-
-def _after_fork() -> None:
-    global _pool
-    _pool = None
-
-
-os.register_at_fork(after_in_child=_after_fork)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from pregel.checkpoint import lease
 from pregel.checkpoint.records import Append, Load, Page
+from pregel.engine.background import MOMENT
 from pregel.engine.effects import Loaded, Step
 from pregel.engine.journal import Journal
 
@@ -19,6 +20,7 @@ class AwaitingJournal(Journal):
     """The journal of the awaiting driver."""
 
     flight: asyncio.Task[Outcome[None]] | None = None
+    _timer: asyncio.TimerHandle | None = None
 
     async def load(self, requests: Sequence[Load | Page]) -> Loaded:
         """Answer a step's loads in one round trip."""
@@ -36,19 +38,42 @@ class AwaitingJournal(Journal):
         append = self.encode(step)
         if append is None:
             return
-        await self.flush()
-        if self.durability == "async" and append.claim is None and append.release is None and self.failure is None:
-            self.flight = asyncio.create_task(outcome(lambda: self._send(append)))
+        if (held := await self._take()) is not None:
+            append = held.followed_by(append)
+        elif self.holds_back and append.claim is None and append.release is None and self.failure is None:
+            self.held = append
+            self._set_timer(append)
             return
         await self._send(append)
         if self.failure is not failed:
             raise self.failure  # type: ignore[misc]  # it is set now
 
     async def flush(self) -> None:
-        """Wait for the append in flight."""
+        """Send what is held back, and wait for what is in flight."""
+        if (held := await self._take()) is not None:
+            await self._send(held)
+
+    async def _take(self) -> Append | None:
+        """What is held back; None once what was in flight has landed."""
+        held, self.held = self.held, None
         flight, self.flight = self.flight, None
         if flight is not None:
             await whole_task(flight)
+        return held
+
+    def _set_timer(self, append: Append) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(MOMENT, self._moment_passed, append)
+
+    def _moment_passed(self, append: Append) -> None:
+        """Send what was held back when the timer was set; look again at what came later."""
+        self._timer = None
+        held = self.held
+        if held is append:
+            self.held = None
+            self.flight = asyncio.create_task(outcome(lambda: self._send(append)))
+        elif held is not None:
+            self._set_timer(held)
 
     def hold(self) -> None:
         lease.closed[self.token] = asyncio.get_running_loop().is_closed

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -405,33 +404,12 @@ class ScriptedJournal(BlockingJournal):
     def __init__(self, saver: JournalSaver, *args: Any, **kwargs: Any) -> None:
         super().__init__(saver, *args, **kwargs)
         self.ledger = Ledger(saver.serde, saver.names)  # which makes its rows at once: the nets look at them
+        self.holds_back = self.durability == "async"
 
-    def launch(self, append: Append) -> Future[None]:
-        flight = _Flight(lambda: self.send(append))
-        if self.driver.script.early:
-            flight.land()
-        return flight
-
-
-class _Flight(Future[None]):
-    """An append in the background. It lands when it is waited for, unless it was made to land before."""
-
-    def __init__(self, send: Callable[[], None]) -> None:
-        super().__init__()
-        self.send = send
-
-    def land(self) -> None:
-        try:
-            self.send()
-        except Exception as error:
-            self.set_exception(error)
-        else:
-            self.set_result(None)
-
-    def result(self, timeout: float | None = None) -> None:
-        if not self.done():
-            self.land()
-        return super().result(timeout)
+    def defer(self, append: Append) -> None:
+        self.held = append
+        if self.driver.script.early:  # the background is quick; else the next append comes first
+            self.flush()
 
 
 class WatchedSaver(JournalSaver):

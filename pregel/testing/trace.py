@@ -104,7 +104,7 @@ class _Rules:
 
     def appended(self, append: Append) -> str:
         self.claimed = True
-        self.in_flight -= 1
+        self.in_flight = 0  # an append takes along what was held back before it
         self.checkpoints.update(id_text(row.id) for row in append.checkpoints)
         for row in append.writes:
             if row.idx >= 0:

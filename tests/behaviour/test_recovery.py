@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
+from pregel.graph import START, StateGraph
+from pregel.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage, add_messages
+from pregel.runtime import Runtime
 from pregel.types import Command, interrupt
 from tests.behaviour.conftest import Runner
 from tests.behaviour.marks import Saver, State, Thread, chain, parallel
@@ -77,3 +80,45 @@ def test_every_past_position_stays_as_it_was(run: Runner, saver: Saver, thread: 
         known = after
 
     assert len(known) > 10
+
+
+class Trip(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    bookings: dict[str, str]
+
+
+@pytest.mark.acceptance("S5-1")
+def test_a_record_holds_the_conversation_tool_outputs_and_what_was_done_outside(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    call = ToolCall(name="book", args={"to": "Rome"}, id="call-1")
+    keys: list[str] = []
+
+    def model(state: Trip) -> dict[str, Any]:
+        return {"messages": [AIMessage("", id="m2", tool_calls=[call])]}
+
+    def tool(state: Trip, runtime: Runtime[Any]) -> dict[str, Any]:
+        keys.append(runtime.idempotency_key)
+        output = ToolMessage("booked", id="m3", tool_call_id="call-1")
+        return {"messages": [output], "bookings": {keys[0]: "booking-7"}}
+
+    def confirm(state: Trip) -> dict[str, Any]:
+        raise ValueError("no line")
+
+    graph = StateGraph(Trip).add_sequence([model, tool, confirm])
+    app = graph.add_edge(START, "model").compile(checkpointer=saver)
+    with pytest.raises(ValueError, match="no line"):
+        run.invoke(app, {"messages": [HumanMessage("Rome, please", id="m1")]}, thread("1"))
+
+    state = run.state(app, thread("1"))
+    assert {
+        "messages": [
+            HumanMessage("Rome, please", id="m1"),
+            AIMessage("", id="m2", tool_calls=[call]),
+            ToolMessage("booked", id="m3", tool_call_id="call-1"),
+        ],
+        "bookings": {keys[0]: "booking-7"},
+    } == state.values
+    assert {"confirm": "ValueError('no line')"} == {task.name: task.error for task in state.tasks}
+    done = [task for entry in run.history(app, thread("1")) for task in entry.tasks if task.result is not None]
+    assert ["tool", "model", "__start__"] == [task.name for task in done]

@@ -125,7 +125,7 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
     # -- the store ---------------------------------------------------------------------------------------------------
 
     async def aappend(self, append: Append) -> Receipt:
-        return await self._ado(verbs.appending(append), append.thread)
+        return await self._ado(verbs.appending(append, self.names), append.thread)
 
     async def aread(self, flow: Flow[T]) -> T:
         return await self._ado(verbs.reading_once(flow))

@@ -49,7 +49,7 @@ class Spoken(JournalSaver):
         """Perform a verb on tables that are there."""
 
     def append(self, append: Append) -> Receipt:
-        return self._do(verbs.appending(append), append.thread)
+        return self._do(verbs.appending(append, self.names), append.thread)
 
     def read(self, flow: Flow[T]) -> T:
         return self._do(verbs.reading_once(flow))

@@ -1,7 +1,7 @@
 """A saver's verbs as flows over the wire, written once for both kinds of savers.
 
-1. An append is one statement, hence one transaction and one round trip. Sent again after an unclear answer, its guard
-   lets it land once, and its mark tells whether it had.
+1. An append is one statement, hence one transaction and one round trip; one above `CHUNK` bytes is a transaction of
+   several. Sent again after an unclear answer, its guard lets it land once, and its mark tells whether it had.
 2. A reading flow sees one snapshot: a transaction, or one statement. A thread's newest checkpoint comes with one
    statement, its long values with a second one; what was pruned in between is missing, and then the flow is run again
    in a transaction.
@@ -13,21 +13,69 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from pregel.checkpoint.flows import Clock, Many, Row, Sql, append_flow
+from pregel.checkpoint.flows import Atomic, Clock, Many, Row, Sql, append_flow
 from pregel.checkpoint.keys import Names
 from pregel.checkpoint.postgres.wire import SNAPSHOT, TRANSACTION, UNCLEAR, Known, said, settled, transaction
-from pregel.checkpoint.postgres.words import locked
-from pregel.checkpoint.records import Append, Load, Opened, Receipt
-from pregel.errors import JournalDamaged
+from pregel.checkpoint.postgres.words import CHUNK, locked
+from pregel.checkpoint.records import Append, Load, Opened, Receipt, ValueRow, WriteRow
+from pregel.errors import JournalDamaged, StoreError
 from pregel.flow import Flow
 
 T = TypeVar("T")
+LARGEST = (1 << 30) - (1 << 20)  # bytes: a message to the server ends below 1 GB
 SERVERS_CLOCK = Clock(0.0, "", 0.0)  # the statements take the time from the server
 
 
-def appending(append: Append) -> Flow[Receipt]:
+def appending(append: Append, names: Names, chunk: int = CHUNK) -> Flow[Receipt]:
     """Store a run's records; every unclear answer is settled."""
-    return settled(lambda: said(append_flow(append, SERVERS_CLOCK), alone=True))
+    if weight(append) <= chunk:
+        return settled(lambda: said(append_flow(append, SERVERS_CLOCK), alone=True))
+    check_fields(append, names)
+    return settled(lambda: transaction(TRANSACTION, said(_in_pieces(append_flow(append, SERVERS_CLOCK)))))
+
+
+def weight(append: Append) -> int:
+    """The bytes of an append that may be many."""
+    size = 0
+    for value in append.values:
+        size += len(value.blob)
+    for write in append.writes:
+        size += len(write.blob)
+    for checkpoint in append.checkpoints:
+        size += len(checkpoint.manifest)
+    return size
+
+
+def check_fields(append: Append, names: Names, largest: int = LARGEST) -> None:
+    """StoreError for a value that no field holds."""
+    rows: list[ValueRow | WriteRow] = [*append.values, *append.writes]
+    for row in rows:
+        if len(row.blob) > largest:
+            channel = names.texts.get(row.channel)
+            raise StoreError(
+                f"The value of {channel!r} takes {len(row.blob):,} bytes, PostgreSQL keeps at most {largest:,} in a"
+                " field; nothing was written.",
+                fix="Keep it elsewhere, and a reference to it in the state.",
+                thread=append.thread,
+                channel=channel,
+            )
+
+
+def _in_pieces(flow: Flow[Receipt]) -> Flow[Receipt]:
+    """An append inside a transaction: its guard, and if that hit, its rows, which are sent a chunk at a time."""
+    try:
+        request = next(flow)
+        while True:
+            if request.__class__ is Atomic:
+                rows = yield Atomic(request.thread, request.head, [])
+                for many in request.rest if rows else ():
+                    yield Many(many.name, [(rows[0][0], *row) for row in many.rows])
+            else:
+                rows = yield request
+            request = flow.send(rows)
+    except StopIteration as stop:
+        receipt: Receipt = stop.value
+        return receipt
 
 
 def reading(flow: Callable[[], Flow[T]]) -> Flow[T]:

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -19,7 +19,8 @@ from pregel.checkpoint.flows import Atomic, Many, Row, Sql
 from pregel.checkpoint.postgres.columns import column
 from pregel.checkpoint.sql import statements
 
-FEW = 3  # rows of one table that go in as VALUES
+CHUNK = 16 << 20  # bytes of rows that go in with one statement where there is more than that; the server ends at 1 GB
+FEW = 4  # rows of one table that go in as VALUES: two steps of one task
 _PLACE = re.compile(r"\$(\d+)")
 _COLUMNS = re.compile(r"unnest\(((?:\s*\$\d+::\w+\[\],?)+)\)")
 _KIND = re.compile(r"::(\w+)\[\]")
@@ -146,8 +147,22 @@ def _many(request: Many) -> Sequence[Words]:
     if not request.name.startswith("add_"):
         return ((statement.text, _columns(statement.kinds, rows)),)
     look_up = STATEMENTS["looked_up"].text  # they are all of one thread, their first field
-    columns = _columns(statement.kinds, [row[1:] for row in rows])
-    return ((f"WITH t AS ({look_up}) {_placed(statement, 0, 1)}", [rows[0][0], *columns]),)
+    text = f"WITH t AS ({look_up}) {_placed(statement, 0, 1)}"
+    return [
+        (text, [piece[0][0], *_columns(statement.kinds, [row[1:] for row in piece])]) for piece in _pieces(rows, CHUNK)
+    ]
+
+
+def _pieces(rows: Sequence[Row], chunk: int) -> Iterator[Sequence[Row]]:
+    """The rows in turn, as many at once as make up a chunk."""
+    start = size = 0
+    for end, row in enumerate(rows):
+        weight = sum(len(field) for field in row if field.__class__ is bytes)
+        if size and size + weight > chunk:
+            yield rows[start:end]
+            start, size = end, 0
+        size += weight
+    yield rows[start:]
 
 
 def _tidied_writes(rows: Sequence[Row]) -> Sequence[Row]:

@@ -85,3 +85,43 @@ CREATE TABLE IF NOT EXISTS pregel_tombstones (
     epoch      bigint NOT NULL,
     deleted_at float8 NOT NULL
 )
+
+-- 2: views for people, with ids, names and times as text; a later step that changes a column makes them anew
+CREATE OR REPLACE VIEW pregel_view_threads AS
+SELECT t.thread, t.status, t.reason,
+       t.run IS NOT NULL AS held, t.owner, CASE WHEN t.run IS NOT NULL THEN to_timestamp(t.expires) END AS expires,
+       (CASE WHEN length(t.last_id) = 16 THEN encode(t.last_id, 'hex')::uuid::text
+                 ELSE encode(substr(t.last_id, get_byte(t.last_id, 0) + 1), 'escape') END) COLLATE "C" AS last_checkpoint,
+       t.epoch, t.seq, t.crashes, t.graph, to_timestamp(t.updated_at) AS updated_at
+FROM pregel_threads t;
+CREATE OR REPLACE VIEW pregel_view_checkpoints AS
+SELECT t.thread, n.text AS ns,
+       (CASE WHEN length(c.id) = 16 THEN encode(c.id, 'hex')::uuid::text
+                 ELSE encode(substr(c.id, get_byte(c.id, 0) + 1), 'escape') END) COLLATE "C" AS checkpoint,
+       (CASE WHEN length(c.parent) = 16 THEN encode(c.parent, 'hex')::uuid::text
+                 ELSE encode(substr(c.parent, get_byte(c.parent, 0) + 1), 'escape') END) COLLATE "C" AS parent,
+       c.step, c.source, c.run_id, to_timestamp(c.created_at) AS created_at,
+       c.metadata, length(c.manifest) AS bytes
+FROM pregel_checkpoints c
+JOIN pregel_threads t ON t.tno = c.tno
+JOIN pregel_namespaces n ON n.tno = c.tno AND n.ns = c.ns;
+CREATE OR REPLACE VIEW pregel_view_values AS
+SELECT t.thread, n.text AS ns, c.text AS channel, v.at, v.kind, v.type, length(v.blob) AS bytes
+FROM pregel_channel_values v
+JOIN pregel_threads t ON t.tno = v.tno
+JOIN pregel_namespaces n ON n.tno = v.tno AND n.ns = v.ns
+LEFT JOIN pregel_names c ON c.id = v.channel;
+CREATE OR REPLACE VIEW pregel_view_writes AS
+SELECT t.thread, n.text AS ns,
+       (CASE WHEN length(w.checkpoint) = 16 THEN encode(w.checkpoint, 'hex')::uuid::text
+                 ELSE encode(substr(w.checkpoint, get_byte(w.checkpoint, 0) + 1), 'escape') END) COLLATE "C" AS checkpoint,
+       (CASE WHEN length(w.task) = 16 THEN encode(w.task, 'hex')::uuid::text
+                 ELSE encode(substr(w.task, get_byte(w.task, 0) + 1), 'escape') END) COLLATE "C" AS task,
+       w.idx, k.text AS node, c.text AS channel, w.type, length(w.blob) AS bytes, w.path,
+       (CASE WHEN length(w.child) = 16 THEN encode(w.child, 'hex')::uuid::text
+                 ELSE encode(substr(w.child, get_byte(w.child, 0) + 1), 'escape') END) COLLATE "C" AS child
+FROM pregel_writes w
+JOIN pregel_threads t ON t.tno = w.tno
+JOIN pregel_namespaces n ON n.tno = w.tno AND n.ns = w.ns
+LEFT JOIN pregel_names k ON k.id = w.name
+LEFT JOIN pregel_names c ON c.id = w.channel

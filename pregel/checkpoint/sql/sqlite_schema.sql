@@ -84,4 +84,56 @@ CREATE TABLE IF NOT EXISTS pregel_tombstones (
     digest     BLOB PRIMARY KEY,
     epoch      INTEGER NOT NULL,
     deleted_at REAL    NOT NULL
-) WITHOUT ROWID;
+) WITHOUT ROWID
+
+-- 2: views for people, with ids, names and times as text; a later step that changes a column makes them anew
+CREATE VIEW IF NOT EXISTS pregel_view_threads AS
+SELECT t.thread, t.status, t.reason,
+       t.run IS NOT NULL AS held, t.owner, CASE WHEN t.run IS NOT NULL THEN strftime('%Y-%m-%dT%H:%M:%fZ', t.expires, 'unixepoch') END AS expires,
+       CASE WHEN length(t.last_id) = 16
+           THEN lower(substr(hex(t.last_id), 1, 8) || '-' || substr(hex(t.last_id), 9, 4) || '-' || substr(hex(t.last_id), 13, 4)
+                      || '-' || substr(hex(t.last_id), 17, 4) || '-' || substr(hex(t.last_id), 21))
+           ELSE CAST(substr(t.last_id, CASE WHEN hex(substr(t.last_id, 1, 1)) = '01' THEN 2 ELSE 3 END) AS TEXT) END AS last_checkpoint,
+       t.epoch, t.seq, t.crashes, t.graph, strftime('%Y-%m-%dT%H:%M:%fZ', t.updated_at, 'unixepoch') AS updated_at
+FROM pregel_threads t;
+CREATE VIEW IF NOT EXISTS pregel_view_checkpoints AS
+SELECT t.thread, n.text AS ns,
+       CASE WHEN length(c.id) = 16
+           THEN lower(substr(hex(c.id), 1, 8) || '-' || substr(hex(c.id), 9, 4) || '-' || substr(hex(c.id), 13, 4)
+                      || '-' || substr(hex(c.id), 17, 4) || '-' || substr(hex(c.id), 21))
+           ELSE CAST(substr(c.id, CASE WHEN hex(substr(c.id, 1, 1)) = '01' THEN 2 ELSE 3 END) AS TEXT) END AS checkpoint,
+       CASE WHEN length(c.parent) = 16
+           THEN lower(substr(hex(c.parent), 1, 8) || '-' || substr(hex(c.parent), 9, 4) || '-' || substr(hex(c.parent), 13, 4)
+                      || '-' || substr(hex(c.parent), 17, 4) || '-' || substr(hex(c.parent), 21))
+           ELSE CAST(substr(c.parent, CASE WHEN hex(substr(c.parent, 1, 1)) = '01' THEN 2 ELSE 3 END) AS TEXT) END AS parent,
+       c.step, c.source, c.run_id, strftime('%Y-%m-%dT%H:%M:%fZ', c.created_at, 'unixepoch') AS created_at,
+       c.metadata, length(c.manifest) AS bytes
+FROM pregel_checkpoints c
+JOIN pregel_threads t ON t.tno = c.tno
+JOIN pregel_namespaces n ON n.tno = c.tno AND n.ns = c.ns;
+CREATE VIEW IF NOT EXISTS pregel_view_values AS
+SELECT t.thread, n.text AS ns, c.text AS channel, v.at, v.kind, v.type, length(v.blob) AS bytes
+FROM pregel_channel_values v
+JOIN pregel_threads t ON t.tno = v.tno
+JOIN pregel_namespaces n ON n.tno = v.tno AND n.ns = v.ns
+LEFT JOIN pregel_names c ON c.id = v.channel;
+CREATE VIEW IF NOT EXISTS pregel_view_writes AS
+SELECT t.thread, n.text AS ns,
+       CASE WHEN length(w.checkpoint) = 16
+           THEN lower(substr(hex(w.checkpoint), 1, 8) || '-' || substr(hex(w.checkpoint), 9, 4) || '-' || substr(hex(w.checkpoint), 13, 4)
+                      || '-' || substr(hex(w.checkpoint), 17, 4) || '-' || substr(hex(w.checkpoint), 21))
+           ELSE CAST(substr(w.checkpoint, CASE WHEN hex(substr(w.checkpoint, 1, 1)) = '01' THEN 2 ELSE 3 END) AS TEXT) END AS checkpoint,
+       CASE WHEN length(w.task) = 16
+           THEN lower(substr(hex(w.task), 1, 8) || '-' || substr(hex(w.task), 9, 4) || '-' || substr(hex(w.task), 13, 4)
+                      || '-' || substr(hex(w.task), 17, 4) || '-' || substr(hex(w.task), 21))
+           ELSE CAST(substr(w.task, CASE WHEN hex(substr(w.task, 1, 1)) = '01' THEN 2 ELSE 3 END) AS TEXT) END AS task,
+       w.idx, k.text AS node, c.text AS channel, w.type, length(w.blob) AS bytes, w.path,
+       CASE WHEN length(w.child) = 16
+           THEN lower(substr(hex(w.child), 1, 8) || '-' || substr(hex(w.child), 9, 4) || '-' || substr(hex(w.child), 13, 4)
+                      || '-' || substr(hex(w.child), 17, 4) || '-' || substr(hex(w.child), 21))
+           ELSE CAST(substr(w.child, CASE WHEN hex(substr(w.child, 1, 1)) = '01' THEN 2 ELSE 3 END) AS TEXT) END AS child
+FROM pregel_writes w
+JOIN pregel_threads t ON t.tno = w.tno
+JOIN pregel_namespaces n ON n.tno = w.tno AND n.ns = w.ns
+LEFT JOIN pregel_names k ON k.id = w.name
+LEFT JOIN pregel_names c ON c.id = w.channel

@@ -6,6 +6,7 @@
 3. A connection that came over a fork is never used nor closed: closing it would take the parent's write-ahead log away.
 4. Before each write the file is compared with the one that was opened: what is written to a file that was moved or
    replaced is lost.
+5. A connection that met an I/O error is closed, unless it was given: what it believes of the file is in doubt.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ class Database:
         connection = self.begin()
         try:
             yield connection
-        except BaseException:
-            self.roll_back()
+        except BaseException as error:
+            self.roll_back(error)
             raise
         self.commit()
 
@@ -89,8 +90,8 @@ class Database:
                 self._take_turn()
                 self._check_file()
             connection.execute("BEGIN IMMEDIATE")
-        except BaseException:
-            self.roll_back()
+        except BaseException as error:
+            self.roll_back(error)
             raise
         return connection
 
@@ -99,17 +100,21 @@ class Database:
         assert self._writer is not None
         try:
             self._writer.execute("COMMIT")
-        except BaseException:
-            self.roll_back()
+        except BaseException as error:
+            self.roll_back(error)
             raise
         self._leave()
 
-    def roll_back(self) -> None:
-        """Undo the transaction."""
+    def roll_back(self, error: BaseException | None) -> None:
+        """Undo the transaction, which met this error."""
+        writer = self._writer
         try:
-            if self._writer is not None and self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
+            if writer is not None and writer.in_transaction:
+                writer.execute("ROLLBACK")
         finally:
+            if writer is not None and writer is not self._given and is_io_error(error):
+                self._writer = None
+                writer.close()
             self._leave()
 
     def _leave(self) -> None:
@@ -126,11 +131,17 @@ class Database:
             return
         with self._read_lock:
             connection = self._open_reader()
-            connection.execute("BEGIN")
             try:
+                connection.execute("BEGIN")
                 yield connection
+            except BaseException as error:
+                if is_io_error(error):
+                    self._reader = None
+                    connection.close()
+                raise
             finally:
-                connection.execute("ROLLBACK")
+                if self._reader is not None and connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     def _take_turn(self) -> None:
         assert self._turn is not None
@@ -194,11 +205,6 @@ class Database:
                 fix="Open the database again.",
             )
 
-    def reopen(self) -> None:
-        """Give up the connections that this object made, after an error that leaves their state in doubt."""
-        if self._given is None and self.path:
-            self._close()
-
     def close(self) -> None:
         """Close what this object opened. A connection that was given stays open."""
         self._close()
@@ -224,6 +230,17 @@ class Database:
         self._given = self._reader = self._writer = None
         if self._turn is not None:
             self._turn.forget()
+
+
+def primary_code(error: BaseException | None) -> int:
+    """What kind of error SQLite met (SQLITE_FULL, SQLITE_IOERR, ...); 0 for one that is not of SQLite."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
+def is_io_error(error: BaseException | None) -> bool:
+    """Whether the file system failed, which leaves it open what of a transaction is on disk."""
+    return primary_code(error) == sqlite3.SQLITE_IOERR
 
 
 def _identity(path: str) -> tuple[int, int] | None:

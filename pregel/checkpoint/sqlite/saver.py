@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
@@ -23,13 +23,18 @@ from pregel.checkpoint.lease import this_owner
 from pregel.checkpoint.records import Append, Receipt
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.sql import numbered, statements
-from pregel.checkpoint.sqlite.database import Database, Synchronous
+from pregel.checkpoint.sqlite.database import Database, Synchronous, is_io_error, primary_code
 from pregel.errors import InternalError, InvalidInputError, PregelError, StoreError
 from pregel.flow import Flow
 
 T = TypeVar("T")
 STATEMENTS = {name: numbered(text) for name, text in statements("sqlite.sql").items()}
 SCHEMA = statements("sqlite_schema.sql")
+
+UNASKED = f"{STATEMENTS['append'].text} AND asked = ''"
+ADD_NAMESPACES, ADD_VALUES = STATEMENTS["add_namespaces"], STATEMENTS["add_values"]
+ADD_CHECKPOINTS, ADD_WRITES = STATEMENTS["add_checkpoints"], STATEMENTS["add_writes"]
+LANDED = Receipt(True)
 
 Serde = SerializerProtocol | UntypedSerializerProtocol
 
@@ -94,16 +99,48 @@ class SqliteSaver(JournalSaver):
     def append(self, append: Append) -> Receipt:
         now = clock()
         try:
-            return self._append(append, now)
-        except StoreError as error:
-            if "disk I/O error" not in str(error):
-                raise
-            self.database.reopen()  # whether the commit came through is unclear; sending it again settles it
-            return self._append(append, now)
-
-    def _append(self, append: Append, now: Clock) -> Receipt:
-        with explained(append.thread):
+            if append.claim is None and append.release is None and self._append_unasked(append, now):
+                return LANDED
             return runner.run(append_flow(append, now), self._perform_append)
+        except _DRIVERS as error:
+            if not is_io_error(error):
+                raise explanation(error, append.thread) from error
+        with explained(append.thread):  # whether the commit came through is unclear; sending it again settles it
+            return runner.run(append_flow(append, now), self._perform_append)
+
+    def _append_unasked(self, append: Append, now: Clock) -> bool:
+        """The usual append in few statements; False, and nothing done, when its guard misses or something is asked."""
+        database, tno = self.database, append.tno
+        guard = (append.k, append.mark, append.last_id, now.now, now.since_boot, now.now)
+        connection = database.begin()  # and not `writing`: this is the hot path
+        try:
+            moved = connection.execute(UNASKED, (*guard, tno, append.epoch, append.run, append.seq)).rowcount == 1
+            if moved:
+                if append.namespaces:
+                    connection.executemany(ADD_NAMESPACES.text, [(tno, *row) for row in append.namespaces])
+                if append.checkpoints:
+                    arrange = ADD_CHECKPOINTS.ordered
+                    connection.executemany(ADD_CHECKPOINTS.text, [arrange((tno, *row)) for row in append.checkpoints])
+                if append.values:
+                    connection.executemany(ADD_VALUES.text, [(tno, *row) for row in append.values])
+                if append.writes:
+                    connection.executemany(ADD_WRITES.text, [(tno, *row) for row in append.writes])
+        except BaseException as error:
+            database.roll_back(error)
+            raise
+        if moved:
+            database.commit()
+        else:
+            database.roll_back(None)
+        return moved
+
+    def intern(self, texts: Iterable[str]) -> None:
+        try:
+            super().intern(texts)
+        except StoreError as error:
+            if not is_io_error(error.__cause__):
+                raise
+            super().intern(texts)  # does no harm twice
 
     def read(self, flow: Flow[T]) -> T:
         with explained(), self.database.reading() as connection:
@@ -128,8 +165,8 @@ class SqliteSaver(JournalSaver):
                 for many in request.rest:
                     statement = STATEMENTS[many.name]
                     connection.executemany(statement.text, [statement.ordered((tno, *row)) for row in many.rows])
-        except BaseException:
-            self.database.roll_back()
+        except BaseException as error:
+            self.database.roll_back(error)
             raise
         self.database.commit()
         return rows
@@ -171,24 +208,35 @@ def clock() -> Clock:
     return Clock(now, this_owner().boot, now if _BOOTTIME is None else time.clock_gettime(_BOOTTIME))
 
 
+_DRIVERS = (sqlite3.Error, UnicodeEncodeError, OverflowError)  # the last for a value above 2 GB
+_GOES_ON = "a thread goes on from its last stored step when it is invoked again."
+_FIXES = {
+    sqlite3.SQLITE_BUSY: "Raise `busy_timeout`, or find who holds the write lock.",
+    sqlite3.SQLITE_FULL: f"Make room; {_GOES_ON}",
+    sqlite3.SQLITE_IOERR: f"Look at the disk and its file system; {_GOES_ON}",
+}
+
+
 @contextmanager
 def explained(thread: str | None = None) -> Iterator[None]:
     """Errors of the driver as errors of ours."""
     try:
         yield
-    except PregelError:
-        raise
-    except sqlite3.IntegrityError as error:
-        raise InternalError(f"A record is stored already: {error}", thread=thread) from error
-    except sqlite3.Error as error:
-        fix = "Raise `busy_timeout`, or find who holds the write lock." if "locked" in str(error) else None
-        raise StoreError(f"SQLite: {error}", fix=fix, thread=thread) from error
-    except UnicodeEncodeError as error:
-        raise InvalidInputError(
+    except _DRIVERS as error:
+        raise explanation(error, thread) from error
+
+
+def explanation(error: Exception, thread: str | None) -> PregelError:
+    """An error of the driver as one of ours."""
+    if isinstance(error, sqlite3.IntegrityError):
+        return InternalError(f"A record is stored already: {error}", thread=thread)
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidInputError(
             f"SQLite keeps no text with half a surrogate pair; nothing was written ({error}).",
             fix="Keep such characters out of thread ids, names and namespaces; values may hold them.",
             thread=thread,
-        ) from error
+        )
+    return StoreError(f"SQLite: {error}", fix=_FIXES.get(primary_code(error)), thread=thread)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------

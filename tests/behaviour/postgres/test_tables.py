@@ -25,7 +25,7 @@ def test_tables_are_made_on_first_use_and_ours_by_name(fresh: str) -> None:
         names = [name for (name,) in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
         assert 8 == len(names)
         assert all(name.startswith("pregel_") for name in names)
-        assert [(1,)] == connection.execute("SELECT v FROM pregel_migrations").fetchall()
+        assert [(1,), (2,)] == connection.execute("SELECT v FROM pregel_migrations").fetchall()
 
 
 def test_processes_that_set_up_at_once_do_not_meet(fresh: str) -> None:
@@ -63,7 +63,7 @@ def test_texts_sort_by_their_bytes_whatever_the_locale(saver: PostgresSaver, ask
         "WHERE table_name LIKE 'pregel%' AND data_type = 'text'"
     )
 
-    assert 16 == len(columns)
+    assert 16 == len([table for table, _, _ in columns if "view" not in table])
     assert {"C"} == {collation for _, _, collation in columns}
 
 

@@ -40,6 +40,7 @@ async def awaited_connection() -> AsyncIterator[Any]:
         yield AsyncSqliteSaver(connection)
 
 
+@pytest.mark.acceptance("S1-35")
 class TestMemory(JournalLaws):
     def open(self) -> Any:
         return nullcontext(InMemorySaver())
@@ -49,6 +50,7 @@ class TestMemoryAwaited(TestMemory):
     awaited = True
 
 
+@pytest.mark.acceptance("S1-35")
 class TestSqlite(JournalLaws):
     def open(self) -> Any:
         return sqlite_file()
@@ -63,6 +65,7 @@ class TestSqliteInMemory(JournalLaws):
         return SqliteSaver.from_conn_string(":memory:")
 
 
+@pytest.mark.acceptance("S1-35")
 class TestAsyncSqlite(JournalLaws):
     awaited = True
 
@@ -77,6 +80,7 @@ class TestAsyncSqliteConnection(JournalLaws):
         return awaited_connection()
 
 
+@pytest.mark.acceptance("S1-35")
 class TestFiveVerbs(SaverLaws):
     def open(self) -> Any:
         return nullcontext(FiveVerbs())

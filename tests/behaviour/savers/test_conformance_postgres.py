@@ -12,6 +12,7 @@ from pregel.checkpoint.postgres import PostgresSaver
 from pregel.checkpoint.postgres.aio import AsyncPostgresSaver
 
 
+@pytest.mark.acceptance("S1-35")
 class Laws(JournalLaws):
     examples = 25
     dsn = ""
