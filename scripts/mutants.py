@@ -442,7 +442,7 @@ MUTANTS = (
         "pregel/engine/calls.py",
         "stored = self.frame.recalled.get(made.id)",
         "stored = None",
-        says="[repeat]",
+        says="[laws]",
     ),
     mutant(
         "call: its caller ends before it",
