@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol, TypedDict
 
@@ -43,6 +43,12 @@ class RunningTask(Protocol):
     def ask(self, value: Any, response_schema: Any = None) -> Any: ...
 
     def write_chunk(self, chunk: Any) -> None: ...
+
+    def listens(self, mode: str) -> bool: ...
+
+    def show(self, mode: str, data: Any) -> None: ...
+
+    def token_sink(self, tags: Sequence[str], metadata: Mapping[str, Any] | None) -> Callable[[Any], None] | None: ...
 
 
 current_task: ContextVar[RunningTask | None] = ContextVar("pregel_task", default=None)

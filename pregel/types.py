@@ -9,6 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 
 from pregel.config import RunnableConfig, running_task
 from pregel.errors import InvalidInputError, PregelError
+from pregel.parts import CheckpointPayload as CheckpointPayload
+from pregel.parts import CheckpointStreamPart as CheckpointStreamPart
+from pregel.parts import CheckpointTask as CheckpointTask
+from pregel.parts import CustomStreamPart as CustomStreamPart
+from pregel.parts import DebugPayload as DebugPayload
+from pregel.parts import DebugStreamPart as DebugStreamPart
+from pregel.parts import MessagesStreamPart as MessagesStreamPart
+from pregel.parts import StreamPart as StreamPart
+from pregel.parts import TaskPayload as TaskPayload
+from pregel.parts import TaskResultPayload as TaskResultPayload
+from pregel.parts import TasksStreamPart as TasksStreamPart
+from pregel.parts import ToolsStreamPart as ToolsStreamPart
+from pregel.parts import UpdatesStreamPart as UpdatesStreamPart
+from pregel.parts import ValuesStreamPart as ValuesStreamPart
 from pregel.question import Interrupt as Interrupt
 
 if TYPE_CHECKING:

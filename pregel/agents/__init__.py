@@ -1,5 +1,6 @@
 """Agents: models that call tools in a loop, as graphs."""
 
+from pregel.agents.chat_agent_executor import create_react_agent
 from pregel.agents.create import create_agent
 from pregel.agents.models import ScriptedModel, as_model, init_chat_model
 from pregel.agents.state import AgentState
@@ -16,6 +17,7 @@ from pregel.agents.tools import (
     ToolRuntime,
     tool,
 )
+from pregel.agents.validation_node import ValidationNode
 
 __all__ = [
     "AgentState",
@@ -30,8 +32,10 @@ __all__ = [
     "ToolException",
     "ToolNode",
     "ToolRuntime",
+    "ValidationNode",
     "as_model",
     "create_agent",
+    "create_react_agent",
     "init_chat_model",
     "tool",
     "tools_condition",

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from pregel.agents.flow import FlowRunnable
+from pregel.agents.foreign_messages import store_foreign_messages
 from pregel.agents.middleware.base import HOOKS, NODE_HOOKS, AgentMiddleware, Hook, NodeHook
 from pregel.agents.middleware.requests import as_system_message
 from pregel.agents.model_node import ModelNode, structured_names
@@ -110,6 +111,7 @@ class _Agent:
         }
         self.tools, provided = _tools(self.middleware, tools)
         self.strategy = as_strategy(response_format)
+        store_foreign_messages()
         register_types({cls for schema in schemas_of(self.strategy) for cls in types_of(schema)})
         self.schemas: Schemas = merge_schemas(
             [AgentState, *(one.state_schema for one in self.middleware), state_schema or AgentState]

@@ -236,9 +236,10 @@ def _finished(result: Any, last: Answer | None, request: ModelRequest) -> Answer
 
 
 def _checked(command: Command[Any]) -> Command[Any]:
-    if command.goto or command.resume is not None or command.graph is not None:
+    jumps = isinstance(command.update, Mapping) and "jump_to" in command.update
+    if command.goto or command.resume is not None or command.graph is not None or jumps:
         raise InvalidUpdateError(
             "The command of an ExtendedModelResponse routes, resumes, or is for another graph.",
-            fix='It may only update the state; to route, set "jump_to" in the update.',
+            fix='It may only update the state; to route, return {"jump_to": ...} from a node hook.',
         )
     return command

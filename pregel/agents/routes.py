@@ -1,6 +1,6 @@
 """Where an agent goes next: pure functions of its state.
 
-1. ``jump_to`` in the state wins, whichever hook or tool wrote it.
+1. A ``jump_to`` that the node itself wrote wins, whichever hook or tool it is.
 2. Only calls without a result are run. A call that was answered otherwise (a person said no) is never sent to the
    tools, whatever jumps.
 3. A call that could not be read goes to the tools too, which tell the model so; a model that writes nothing else
@@ -64,8 +64,9 @@ class Route(Runnable):
 
     def call(self, value: Any, running: Any) -> Any:
         state = value if isinstance(value, Mapping) else {}
-        if (to := state.get("jump_to")) is not None:
-            return self.places.jump(to, state, self.who)
+        for channel, to in reversed(running.writes):  # what the state holds may be the jump of the step before
+            if channel == "jump_to" and to is not None:
+                return self.places.jump(to, state, self.who)
         return self.next(state)
 
     def next(self, state: Mapping[str, Any]) -> Any:

@@ -138,11 +138,15 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "demo",
         help="see a run killed and continued",
         description="Books a trip in a process that is killed with SIGKILL, and lets the next process go on. "
-        "`pregel demo review FILE FILE` reviews two Python files of yours the same way.",
+        "`pregel demo agent` does it with an agent, `pregel demo review FILE FILE` reviews two Python files of yours.",
     )
     demo.add_argument("--keep", action="store_true", help="keep the database and say where it is")
     demo.set_defaults(command="pregel.cli.demo.trip_story:tell")
-    review = demo.add_subparsers(metavar="review FILE FILE").add_parser("review", help="review two Python files")
+    stories = demo.add_subparsers(metavar="agent | review FILE FILE")
+    agent = stories.add_parser("agent", help="an agent with a scripted model, offline")
+    agent.add_argument("--keep", action="store_true", default=argparse.SUPPRESS, help="keep the database")
+    agent.set_defaults(command="pregel.cli.demo.agent_story:tell")
+    review = stories.add_parser("review", help="review two Python files")
     review.add_argument("files", nargs=2, metavar="FILE")
     review.add_argument("--keep", action="store_true", default=argparse.SUPPRESS, help="keep the database")
     review.set_defaults(command="pregel.cli.demo.review_story:tell")

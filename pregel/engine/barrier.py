@@ -30,8 +30,9 @@ from pregel.engine.effects import (
     Step,
 )
 from pregel.engine.frame import Frame
-from pregel.engine.show import task_update
 from pregel.engine.task import Task
+from pregel.engine.trace import show_end
+from pregel.engine.watch import show_finished, show_paused
 from pregel.errors import InternalError, ParentCommand, rejected_in, told
 from pregel.types import Interrupt, RetryPolicy
 
@@ -158,6 +159,7 @@ class Barrier:
         if task.answers:
             rows.append((RESUME, dict(task.answers)))
         self.keep(task, rows)
+        show_paused(self.frame, step, task, event.asked)
 
     def _failed(self, event: Failed, step: Step) -> None:
         task, error = event.task, event.error
@@ -171,6 +173,8 @@ class Barrier:
         self.failed = [*self.failed, (task, error)]
         if not isinstance(error, ParentCommand):
             self.keep(task, [(ERROR, error), *reopened(task, error)])
+        if self.frame.traced:
+            show_end(self.frame, step, task, error=error)
         self._stop(step)
 
     def retry(self, event: Failed, step: Step) -> Task | None:
@@ -197,6 +201,8 @@ class Barrier:
 
         if self._ends(event.task):
             self.keep(event.task, [(ERROR, CancelledError())])
+            if self.frame.traced:
+                show_end(self.frame, step, event.task, error=CancelledError())
 
     def _due(self, event: Due, step: Step) -> None:
         if event.task in self.open:
@@ -218,8 +224,8 @@ class Barrier:
 def take_in(frame: Frame, task: Task, writes: list[tuple[str, Any]], step: Step) -> TaskWrites | None:
     """A task came in: its writes are its own, its update shows; the row for the journal, where there is one."""
     task.writes = writes
-    if frame.shows and "updates" in frame.shows and task.name not in frame.plan.hidden:
-        step.emit.append((frame.ns, "updates", task_update(frame, task)))
+    if frame.shows:
+        show_finished(frame, step, task)
     if frame.journal is None:
         return None
     untracked = frame.plan.untracked

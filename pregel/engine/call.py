@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pregel.checkpoint.keys import checked_place
 from pregel.checkpoint.records import Page
 from pregel.config import DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, merge_configs
+from pregel.engine.chunks import checked_version, print_chunk
 from pregel.engine.family import family
 from pregel.engine.frame import Frame, Run
 from pregel.engine.ids import Ids
@@ -20,15 +21,15 @@ from pregel.engine.journal import Journal
 from pregel.engine.nested import place_of
 from pregel.engine.resume import Entry, Replay
 from pregel.engine.running import Running
-from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, NotBuiltError, SerializationError
+from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, SerializationError
+from pregel.tokens import connect
 from pregel.types import DURABILITIES, STREAM_MODES
 
 if TYPE_CHECKING:
     from pregel.engine.calls import GraphCall
-    from pregel.engine.effects import Flow, Result
+    from pregel.engine.effects import Chunk, Flow, Result
     from pregel.engine.pregel import Pregel
 
-BUILT_MODES = ("values", "updates", "custom")
 _HIDDEN_KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map", "task_id", "run_id")
 _PRIMITIVE = (str, int, bool, float)
 
@@ -55,8 +56,11 @@ class Call:
         "nested",
         "ns",
         "output_keys",
+        "printed",
         "subgraphs",
         "thread",
+        "version",
+        "yields",
     )
 
     def __init__(
@@ -70,6 +74,8 @@ class Call:
         durability: str | None = None,
         subgraphs: bool = False,
         context: Any = None,
+        version: str = "v1",
+        print_mode: str | Sequence[str] = (),
         **arguments: Any,
     ) -> None:
         self.graph = graph
@@ -78,7 +84,15 @@ class Call:
         ambient = current_task.get()
         self.nested: Any = ambient if isinstance(ambient, Running) and _is_inside(ambient, own) else None
         self.config = merge_configs(graph.config, config)
-        self.modes = checked_modes(modes)
+        self.version = checked_version(version)
+        self.yields = checked_modes(modes)
+        self.printed: frozenset[str] = frozenset()
+        if print_mode or graph.debug:
+            print_mode = print_mode or ("updates", "values")
+            self.printed = checked_modes((print_mode,) if isinstance(print_mode, str) else print_mode)
+        self.modes = self.yields | self.printed if self.printed else self.yields
+        if "messages" in self.modes:
+            connect()
         self.output_keys = checked_keys(graph, output_keys)
         self.subgraphs = subgraphs
         self.context = context
@@ -93,6 +107,12 @@ class Call:
             self.thread, self.ns = checked_place(_thread_of(place), str(place.get("checkpoint_ns") or ""))
             self.checkpoint = place.get("checkpoint_id") or None
         self.durability = checked_durability(durability or "sync")
+
+    def wants(self, chunk: Chunk) -> bool:
+        """Whether the caller is given a chunk, which is printed if that was asked for."""
+        if chunk[1] in self.printed:
+            print_chunk(chunk)
+        return chunk[1] in self.yields
 
     @property
     def journaled(self) -> bool:
@@ -226,12 +246,10 @@ def _thread_of(place: dict[str, Any]) -> str:
 
 
 def checked_modes(modes: Sequence[str]) -> frozenset[str]:
-    """The modes as a set; a named error for one that does not exist or is not built."""
+    """The modes as a set; a named error for one that does not exist."""
     for mode in modes:
         if mode not in STREAM_MODES:
             raise InvalidInputError(f"Unknown stream mode {mode!r}.", fix=f"Use one of {', '.join(STREAM_MODES)}.")
-        if mode not in BUILT_MODES:
-            raise NotBuiltError(f"Stream mode {mode!r} is not built yet.", fix=f"Built: {', '.join(BUILT_MODES)}.")
     return frozenset(modes)
 
 

@@ -20,6 +20,7 @@ from pregel.engine.ids import interrupt_id, task_parts, uuid_text
 from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode
 from pregel.engine.resume import mismatch
 from pregel.engine.task import PUSH, Task, path_text
+from pregel.engine.trace import show_end, show_starts
 from pregel.errors import CallWithdrawn, GraphInterrupt, OutsideRunError
 from pregel.types import Interrupt
 
@@ -121,6 +122,8 @@ class Calls:
         self.out.setdefault(task, set()).add(made)
         self.barrier.open.add(made)
         step.start.append(made)
+        if self.frame.traced:
+            show_starts(self.frame, step, [made])
 
     def note(self, event: Noted, step: Step) -> None:
         """A task made a value once and for all."""
@@ -180,6 +183,8 @@ class Calls:
         elif isinstance(event, Paused):
             self.asked.setdefault(caller, {})[call.path_text] = event.asked
             settle(step, call.future, error=GraphInterrupt(event.asked))
+            if self.frame.traced:
+                show_end(self.frame, step, call, asked=event.asked)
         elif isinstance(event, Failed):
             again = None if caller in self.held else barrier.retry(event, step)
             if again is not None:
@@ -187,6 +192,8 @@ class Calls:
                 return
             barrier.keep(call, [(ERROR, event.error)])
             settle(step, call.future, error=event.error)
+            if self.frame.traced:
+                show_end(self.frame, step, call, error=event.error)
         else:
             settle(step, call.future, error=CallWithdrawn())
         if not out and (held := self.held.pop(caller, None)) is not None:
@@ -199,6 +206,8 @@ class Calls:
         value = event.writes[0][1] if event.writes else None
         if "updates" in self.frame.shows and not isinstance(call, GraphCall):
             step.emit.append((self.frame.ns, "updates", {call.name: value}))
+        if self.frame.traced:
+            show_end(self.frame, step, call, result={RETURN: value})
         settle(step, call.future, value)
 
 

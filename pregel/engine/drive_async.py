@@ -9,7 +9,8 @@
    waited for.
 5. While a node that is awaited in place has calls out, another asyncio task performs the Steps: it hands the run back
    when the node has ended. However a run ends, no future of a call stays unsettled.
-6. A KeyboardInterrupt or SystemExit of a node or of the store is raised by whoever awaits the run, once that is wound
+6. A node that shows more than the consumer takes waits for it: a thread in its writer, an async node at its next await.
+7. A KeyboardInterrupt or SystemExit of a node or of the store is raised by whoever awaits the run, once that is wound
    down: out of any other task it would stop the loop before anything is stored.
 """
 
@@ -20,7 +21,7 @@ import inspect
 import os
 import random
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -41,6 +42,7 @@ from pregel.engine.effects import (
     Result,
     Step,
 )
+from pregel.engine.gate import Gate, Paced
 from pregel.engine.journal_async import AwaitingJournal, outcome, whole
 from pregel.engine.pool import Job, shared_pool
 from pregel.engine.task import Task
@@ -80,11 +82,14 @@ class AwaitingDriver:
         self.broken: BaseException | None = None  # what it met
         self.owed: set[CallFuture[Any]] = set()
         self.closed = False  # calls are withdrawn
+        self.gate: Gate | None = Gate(self.inbox.__len__) if live else None
+        self.waking = False  # a wake-up is on its way to the loop
 
-    async def run(self) -> Result:
-        """The result, with nothing shown."""
-        async for _ in self.chunks():
-            pass
+    async def run(self, show: Callable[[Chunk], object] | None = None) -> Result:
+        """The result; what it shows on the way goes to `show`."""
+        async for chunk in self.chunks():
+            if show is not None:
+                show(chunk)
         assert self.ended
         return self.result  # type: ignore[return-value]  # None only from flows that say so
 
@@ -126,7 +131,8 @@ class AwaitingDriver:
     def push(self, event: Pushed | Noted) -> None:
         """Hear what a task calls, from whatever thread."""
         self.owed.add(event.future)
-        self.post_anywhere(event)
+        here = asyncio._get_running_loop() is self.loop
+        (self.post if here else self.post_from_thread)(event)
         if self.ended or self.closed or self.broken is not None:
             self._withdraw_calls()
         elif self.inline is not None:
@@ -140,16 +146,28 @@ class AwaitingDriver:
 
     def post_from_thread(self, item: Event | Chunk) -> None:
         """The same from any thread. A loop that was closed under the run takes nothing any more."""
-        with suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(self.post, item)
+        self.inbox.append(item)
+        if not self.waking:  # set, it is read before what was put in above is taken out
+            self.waking = True
+            with suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(self._wake)
 
-    def post_anywhere(self, item: Event | Chunk) -> None:
-        """The same from wherever the caller is."""
+    def _wake(self) -> None:
+        self.waking = False
+        if self.waker is not None and not self.waker.done():
+            self.waker.set_result(None)
+
+    def post_chunk(self, chunk: Chunk) -> None:
+        """Take in a chunk from a node that runs, wherever; a thread waits while the consumer is behind."""
         try:
             here = asyncio.get_running_loop() is self.loop
         except RuntimeError:
             here = False
-        (self.post if here else self.post_from_thread)(item)
+        if here:
+            if self.gate is None or not self.gate.closed:
+                self.post(chunk)
+        elif self.gate is None or self.gate.enter():
+            self.post_from_thread(chunk)
 
     # -- performing --------------------------------------------------------------------------------------------------
 
@@ -268,7 +286,7 @@ class AwaitingDriver:
     async def _body(self, task: Task) -> None:
         event: Event = Gone(task)
         try:
-            event = await arun_body(task)
+            event = await (arun_body(task) if self.gate is None else Paced(arun_body(task), self.gate))
         except asyncio.CancelledError:
             pass  # whoever cancelled it hears Gone
         except BaseException as error:
@@ -309,8 +327,9 @@ class AwaitingDriver:
                 await self.waker
             finally:
                 self.waker = None
-        news = list(self.inbox)
-        self.inbox.clear()
+        news = [self.inbox.popleft() for _ in range(len(self.inbox))]  # threads may add to it meanwhile
+        if self.gate is not None:
+            self.gate.emptied()
         return [self._heard(item) for item in news if self._counts(item)]
 
     def _counts(self, item: Event | Chunk) -> bool:
@@ -352,6 +371,8 @@ class AwaitingDriver:
                 self.journal.abandon()
             return
         self.live = True  # nothing is awaited in place any more: an exit is news, and cuts nothing short
+        if self.gate is not None:
+            self.gate.close()
         while True:
             winding = asyncio.create_task(outcome(self._wind_down))
             while not winding.done():

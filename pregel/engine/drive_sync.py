@@ -7,7 +7,8 @@
 4. After a failed append nothing more is stored: the flow is closed, running tasks are waited for, the error is raised.
 5. While a node that runs on the caller's thread has calls out, another thread performs the Steps: it hands the run back
    when the node has ended. However a run ends, no future of a call stays unsettled.
-6. A KeyboardInterrupt or SystemExit of a node is raised once what ended with it is safe, however the run ends.
+6. A node that shows more than the consumer takes waits for it, so a slow consumer costs `CROWD` chunks at most twice.
+7. A KeyboardInterrupt or SystemExit of a node is raised once what ended with it is safe, however the run ends.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import os
 import random
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
@@ -40,6 +41,7 @@ from pregel.engine.effects import (
     Result,
     Step,
 )
+from pregel.engine.gate import Gate
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.pool import Job, on_worker, shared_pool
 from pregel.engine.task import Task
@@ -79,11 +81,13 @@ class BlockingDriver:
         self.broken: BaseException | None = None  # what it met
         self.owed: set[CallFuture[Any]] = set()
         self.closed = False  # calls are withdrawn
+        self.gate: Gate | None = Gate(self.inbox.qsize) if live else None
 
-    def run(self) -> Result:
-        """The result, with nothing shown."""
-        for _ in self.chunks():
-            pass
+    def run(self, show: Callable[[Chunk], object] | None = None) -> Result:
+        """The result; what it shows on the way goes to `show`."""
+        for chunk in self.chunks():
+            if show is not None:
+                show(chunk)
         assert self.ended
         return self.result  # type: ignore[return-value]  # None only from flows that say so
 
@@ -142,6 +146,12 @@ class BlockingDriver:
             self._withdraw_calls()
         elif self.inline is not None:
             self._perform_beside()
+
+    def post(self, chunk: Chunk) -> None:
+        """Take in a chunk from a node that runs; waits while the consumer is behind."""
+        if self.gate is not None and not self.gate.enter():
+            return
+        self.inbox.put(chunk)
 
     # -- performing --------------------------------------------------------------------------------------------------
 
@@ -279,6 +289,8 @@ class BlockingDriver:
                 news.append(self.inbox.get_nowait())
         except Empty:
             pass
+        if self.gate is not None:
+            self.gate.emptied()
         while self.timers and self.timers[0][0] <= time.monotonic():
             news.append(heappop(self.timers)[2])
         return [self._heard(item) for item in news if self._counts(item)]
@@ -325,6 +337,8 @@ class BlockingDriver:
             except BaseException as error:
                 failure = error
         self.live = True  # nothing runs on this thread any more: an exit is news, and cuts nothing short
+        if self.gate is not None:
+            self.gate.close()
         try:
             failure = self._wind_down() or failure
             self.flow.close()

@@ -11,6 +11,7 @@ from pregel.engine.apply import Applied
 from pregel.engine.ids import Ids
 from pregel.engine.plan import Plan
 from pregel.engine.state import State
+from pregel.engine.trace import TRACES
 from pregel.runtime import RunControl
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pregel.engine.resume import Replay
     from pregel.engine.task import Task
 
+LIVE = frozenset(("custom", "messages", "tools"))  # modes that node code writes to while it runs
 Post = Callable[[tuple[str, str, Any]], None]
 Multiplex = Callable[["Flow[Step]", "Iterable[Task]", "Frame"], "Flow[Step]"]
 
@@ -45,6 +47,7 @@ class Run:
         "multiplexed",
         "post",
         "replay",
+        "spoken",
         "store",
         "subgraphs",
         "thread",
@@ -79,7 +82,8 @@ class Run:
         self.control = control
         self.metadata = dict(metadata or {})
         self.before, self.after = before, after  # static breakpoints of the call; None: the graph's own
-        self.live = "custom" in modes or "messages" in modes  # chunks must show before their node ends
+        self.live = not modes.isdisjoint(LIVE)  # chunks must show before their node ends
+        self.spoken: set[str | None] = set()  # ids of the messages that have shown
         self.post: Post = _nobody_listens
         self.replay: Replay | None = None  # what persistent subgraphs go back to
         self.host: Host | None = None  # the driver, which hears what running tasks call
@@ -143,6 +147,8 @@ class Frame:
         "stored",
         "stream_keys",
         "tasks_fresh",
+        "traced",
+        "traced_id",
         "watched",
     )
 
@@ -179,6 +185,8 @@ class Frame:
         self.output_keys: str | tuple[str, ...] = graph.output_keys if output_keys is None else output_keys
         self.stream_keys: str | tuple[str, ...] = graph.stream_keys if output_keys is None else output_keys
         self.shows = run.modes if run.subgraphs or is_root else frozenset[str]()
+        self.traced = bool(self.shows) and not self.shows.isdisjoint(TRACES)
+        self.traced_id = ""  # the checkpoint that has shown
         self.before: frozenset[str] | str = run.before if is_root and run.before is not None else graph.before
         self.after: frozenset[str] | str = run.after if is_root and run.after is not None else graph.after
         self.watched = "values" in self.shows or graph.outputs_expire  # every change of an output counts
@@ -192,6 +200,11 @@ class Frame:
         changed, seen = applied
         self.seen_news.update(seen)
         self.changed_news.update(dict.fromkeys(changed))
+
+    @property
+    def keeps_questions(self) -> bool:
+        """Whether somebody could answer: this graph, or one around it, has a saver."""
+        return self.run.journal is not None or not self.is_root or bool(self.home)
 
     @property
     def drain_asked(self) -> str:

@@ -22,8 +22,10 @@ from pregel.engine.effects import Done, Event, Flow, Result, RunStatus, Step
 from pregel.engine.frame import Frame
 from pregel.engine.plan import INTERRUPT_SEEN, plan
 from pregel.engine.resume import Entry, Opening, begin, commit
-from pregel.engine.show import interrupt_update, state_values, task_update, touches
+from pregel.engine.show import interrupt_update, state_values, touches
 from pregel.engine.task import Task
+from pregel.engine.trace import show_checkpoint
+from pregel.engine.watch import show_planned, show_values
 from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError, NoCheckpointerError, told
 
 THREAD_STATUS: dict[RunStatus, Status] = {
@@ -52,11 +54,17 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             return (yield from close(frame, step, "exhausted", error=_exhausted(frame)))
         tasks = plan(frame.plan, frame)
         if not tasks:
+            if frame.traced:  # also when nothing ran: the one that was loaded
+                show_checkpoint(frame, step, tasks, opening.saved)
             starved = _starved(frame)
             return (yield from close(frame, step, "failed" if starved else "done", error=starved))
-        ready = _reuse(frame, tasks, opening, step) if opening.resumed or frame.answers else tasks
+        if frame.traced:
+            show_checkpoint(frame, step, tasks, opening.saved)
+        ready = _reuse(frame, tasks, opening) if opening.resumed or frame.answers else tasks
         if ready and frame.before and _breaks(frame, frame.before, tasks):
             return (yield from _stop_at_breakpoint(frame, step))
+        if frame.shows:
+            show_planned(frame, step, tasks)
         heard: Sequence[Event] | None = None
         if len(tasks) == len(ready) == 1 and not tasks[0].node.pure:
             step.start.append(tasks[0])
@@ -120,16 +128,6 @@ def _apply(frame: Frame, step: Step, tasks: Sequence[Task]) -> Exception | None:
     return None
 
 
-def show_values(frame: Frame, step: Step, **extra: Any) -> None:
-    """Note that there is a value to return, and stream it when somebody listens."""
-    frame.emitted = True
-    if "values" in frame.shows:
-        values = state_values(frame, frame.output_keys)
-        step.emit.append((frame.ns, "values", {**values, **extra} if isinstance(values, dict) else values))
-    elif frame.graph.outputs_expire:
-        frame.last_values = state_values(frame, frame.output_keys)
-
-
 def close(
     frame: Frame,
     step: Step,
@@ -144,6 +142,8 @@ def close(
     if frame.journal is not None and frame.is_root:
         why = f"{type(error).__name__}: {told(error, str)}" if error else ""
         step.release = Release(THREAD_STATUS[status], reason or why)
+    if frame.traced and step.saves:
+        show_checkpoint(frame, step, plan(frame.plan, frame), None)
     step.wait = False
     if step.stores or step.emit:
         yield step
@@ -157,7 +157,7 @@ def final_values(frame: Frame) -> Any:
     return frame.last_values if frame.graph.outputs_expire else state_values(frame, frame.output_keys)
 
 
-def _reuse(frame: Frame, tasks: list[Task], opening: Opening, step: Step) -> list[Task]:
+def _reuse(frame: Frame, tasks: list[Task], opening: Opening) -> list[Task]:
     """Give tasks their stored results and answers; the ones that must run."""
     if not opening.pending and not opening.answers and not frame.answers:
         return tasks
@@ -170,8 +170,6 @@ def _reuse(frame: Frame, tasks: list[Task], opening: Opening, step: Step) -> lis
             continue
         task.writes = [(write.channel, write.value) for write in stored if write.channel in frame.plan.channels]
         task.writes_stored = True
-        if "updates" in frame.shows and task.name not in frame.plan.hidden:
-            step.emit.append((frame.ns, "updates", task_update(frame, task, cached=True)))
     return ready
 
 
@@ -197,13 +195,8 @@ def _incomplete(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
         return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))
     if barrier.failed:
         return (yield from close(frame, step, "failed", error=barrier.first_error))
-    if frame.run.journal is None and frame.is_root and not frame.home:
+    if not frame.keeps_questions:
         return (yield from close(frame, step, "failed", error=_unanswerable(barrier)))
-    for questions in barrier.asked:
-        if "updates" in frame.shows:
-            step.emit.append((frame.ns, "updates", interrupt_update(questions)))
-        if questions:  # a subgraph that stopped at a breakpoint asks nothing
-            show_values(frame, step, __interrupt__=questions)
     _fold_finished(frame, barrier.in_order, step)
     asked = tuple(question for questions in barrier.asked for question in questions)
     return (yield from close(frame, step, "interrupted", asked=asked))
@@ -223,7 +216,7 @@ def _unanswerable(barrier: Barrier) -> NoCheckpointerError:
 
 def _fold_finished(frame: Frame, tasks: Sequence[Task], step: Step) -> None:
     """Bring finished siblings into what is returned; the state is dropped after this, nothing of it is stored."""
-    if tasks and touches(frame.output_keys, tasks):
+    if tasks and frame.is_root and touches(frame.output_keys, tasks):
         try:
             apply(frame.plan, frame.state, tasks)
         except Exception as error:  # the barrier will raise it when the step is whole; the question comes first

@@ -29,7 +29,7 @@ from pregel.engine.running import Running
 from pregel.engine.snapshot import empty_snapshot
 from pregel.errors import DefinitionError, GraphInterrupt, NotBuiltError
 from pregel.runnable import Runnable
-from pregel.types import Send, StateSnapshot, StateUpdate, ensure_valid_checkpointer
+from pregel.types import GraphOutput, Send, StateSnapshot, StateUpdate, ensure_valid_checkpointer
 
 if TYPE_CHECKING:
     from pregel.engine.drive_async import AwaitingDriver
@@ -143,6 +143,14 @@ class Pregel(Runnable):
         """The writes of a Command from outside, as the keys take them; a graph with a typed state checks them."""
         return writes
 
+    def typed_output(self, values: Any) -> Any:
+        """Values as ``version="v2"`` shows them; a graph with a typed output makes its instances."""
+        return values
+
+    def typed_state(self, values: Any) -> Any:
+        """The same for the values of a checkpoint."""
+        return values
+
     def coerce_context(self, context: Any) -> Any:
         """The context as an instance of the context schema, when that is a class to be made from a dict."""
         schema = self.context_schema
@@ -185,23 +193,25 @@ class Pregel(Runnable):
         durability: str | None = None,
         control: Any = None,
         version: str = "v1",
+        print_mode: str | Sequence[str] = (),
     ) -> Any:
         """The output of a run: the values of the output channels, None when nothing was ever written to them.
 
-        When the run paused on questions, the dict has them under ``__interrupt__``. Another `stream_mode` returns the
-        list of chunks. Raises what a node raised, and the named errors of `pregel.errors`.
+        When the run paused on questions, the dict has them under ``__interrupt__``; ``version="v2"`` returns a
+        `GraphOutput` instead. Another `stream_mode` returns the list of chunks. `print_mode` prints chunks of these
+        modes. Raises what a node raised, and the named errors of `pregel.errors`.
         """
-        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments = _arguments(
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
+        )
         if stream_mode != "values":
             return list(self._stream(input, config, stream_mode, arguments))
         call = Call(self, input, config, **arguments)
         if call.nested is not None and (made := call.made(waits=False)) is not None:
             return made.push().result()
         for _ in range(MISSES):
-            frame, flow = call.start(BlockingJournal)
-            frame.run.host = driver = BlockingDriver(flow, frame.run.journal, room=call.room)  # type: ignore[arg-type]
             try:
-                result = driver.run()
+                result = _blocking_driver(call).run(call.wants)
             except ClaimMissed:
                 continue
             if result.error is not None:
@@ -222,19 +232,20 @@ class Pregel(Runnable):
         durability: str | None = None,
         control: Any = None,
         version: str = "v1",
+        print_mode: str | Sequence[str] = (),
     ) -> Any:
         """Like `invoke`, awaited."""
-        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments = _arguments(
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
+        )
         if stream_mode != "values":
             return [chunk async for chunk in self._astream(input, config, stream_mode, arguments)]
         call = Call(self, input, config, **arguments)
         if call.nested is not None and (made := call.made(waits=True)) is not None:
             return await made.push()
         for _ in range(MISSES):
-            frame, flow = call.start(_awaiting_journal())
-            frame.run.host = driver = _awaiting_driver(flow, frame, room=call.room)
             try:
-                result = await driver.run()
+                result = await _awaiting_driver(call).run(call.wants)
             except ClaimMissed:
                 continue
             if result.error is not None:
@@ -255,14 +266,19 @@ class Pregel(Runnable):
         durability: str | None = None,
         control: Any = None,
         subgraphs: bool = False,
+        debug: bool | None = None,
         version: str = "v1",
+        print_mode: str | Sequence[str] = (),
     ) -> Iterator[Any]:
         """What a run shows while it goes. The run moves only while somebody pulls; closing the iterator winds it down.
 
         One mode gives payloads, a sequence of modes gives ``(mode, payload)``; with `subgraphs` each is led by its
-        namespace tuple.
+        namespace tuple. With ``version="v2"`` each is a dict with `type`, `ns` and `data`. `print_mode` prints chunks
+        of these modes as well; `debug` prints updates and values.
         """
-        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments = _arguments(
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
+        )
         return self._stream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
     def astream(  # type: ignore[override]  # a graph takes more than a runnable
@@ -278,22 +294,25 @@ class Pregel(Runnable):
         durability: str | None = None,
         control: Any = None,
         subgraphs: bool = False,
+        debug: bool | None = None,
         version: str = "v1",
+        print_mode: str | Sequence[str] = (),
     ) -> AsyncIterator[Any]:
         """Like `stream`, awaited."""
-        arguments = _arguments(context, output_keys, interrupt_before, interrupt_after, durability, control, version)
+        arguments = _arguments(
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
+        )
         return self._astream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
     def _stream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> Iterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
         for _ in range(MISSES):
-            frame, flow = call.start(BlockingJournal)
-            driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
-            frame.run.post, frame.run.host = driver.inbox.put, driver
+            driver = _blocking_driver(call)
             chunks = driver.chunks()
             try:
                 for chunk in chunks:
-                    yield shape(chunk)
+                    if call.wants(chunk):
+                        yield shape(chunk)
             except ClaimMissed:
                 continue
             finally:
@@ -308,13 +327,12 @@ class Pregel(Runnable):
     async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
         for _ in range(MISSES):
-            frame, flow = call.start(_awaiting_journal())
-            driver = _awaiting_driver(flow, frame, live=frame.run.live, room=call.room)
-            frame.run.post, frame.run.host = driver.post_anywhere, driver
+            driver = _awaiting_driver(call)
             chunks = driver.chunks()
             try:
                 async for chunk in chunks:
-                    yield shape(chunk)
+                    if call.wants(chunk):
+                        yield shape(chunk)
             except ClaimMissed:
                 continue
             finally:
@@ -332,7 +350,8 @@ class Pregel(Runnable):
         if arguments.get("output_keys") is None:
             arguments["output_keys"] = self.stream_channels_asis
         call = Call(self, input, config, modes=modes, **arguments)
-        return call, chunk_shape(tagged=not isinstance(mode, str), subgraphs=call.subgraphs)
+        tagged = not isinstance(mode, str)
+        return call, chunk_shape(self, version=call.version, tagged=tagged, subgraphs=call.subgraphs)
 
     def get_subgraphs(self, *, namespace: str | None = None, recurse: bool = False) -> Iterator[tuple[str, Pregel]]:
         """(namespace, graph) of the graphs that are nodes of this one, or that a node's code refers to.
@@ -450,10 +469,16 @@ def _keys(channels: str | Sequence[str]) -> str | tuple[str, ...]:
 
 
 def _arguments(
-    context: Any, output_keys: Any, before: Any, after: Any, durability: Any, control: Any, version: str
+    context: Any,
+    output_keys: Any,
+    before: Any,
+    after: Any,
+    durability: Any,
+    control: Any,
+    version: str,
+    print_mode: Any,
+    debug: bool | None = None,
 ) -> dict[str, Any]:
-    if version != "v1":
-        raise NotBuiltError(f"version={version!r} is not built yet.", fix='Leave it out, or use version="v1".')
     return {
         "context": context,
         "output_keys": output_keys,
@@ -461,6 +486,8 @@ def _arguments(
         "interrupt_after": after,
         "durability": durability,
         "control": control,
+        "version": version,
+        "print_mode": ("updates", "values") if debug else print_mode,
     }
 
 
@@ -468,11 +495,13 @@ def _output(call: Call, result: Result) -> Any:
     """What `invoke` returns for a result; inside a node the questions go up through that node."""
     if result.status == "parent":
         raise above(call.nested, result.command)
-    if not result.asked:
-        return result.values
-    if call.nested is not None:
+    if result.asked and call.nested is not None:
         call.nested.asked = (*call.nested.asked, *result.asked)
         raise GraphInterrupt(result.asked)
+    if call.version == "v2":
+        return GraphOutput(call.graph.typed_output(result.values), result.asked)
+    if not result.asked:
+        return result.values
     values = result.values if isinstance(result.values, dict) else {}
     return {**values, "__interrupt__": list(result.asked)}
 
@@ -484,26 +513,40 @@ def _let_go(result: Result) -> BaseException:
     return error
 
 
+def _blocking_driver(call: Call) -> BlockingDriver:
+    """The driver of one try of a call, which hears what nodes show while they run."""
+    frame, flow = call.start(BlockingJournal)
+    driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
+    frame.run.post, frame.run.host = driver.post, driver
+    return driver
+
+
+def _awaiting_driver(call: Call) -> AwaitingDriver:
+    """The same, awaiting."""
+    from pregel.engine.drive_async import AwaitingDriver
+
+    frame, flow = call.start(_awaiting_journal())
+    driver = AwaitingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
+    frame.run.post, frame.run.host = driver.post_chunk, driver
+    return driver
+
+
 def _drive(flow: Flow[Any], frame: Frame) -> Any:
     """The value of a flow that shows nothing."""
     return BlockingDriver(flow, frame.run.journal).run()  # type: ignore[arg-type]
 
 
 async def _adrive(flow: Flow[Any], frame: Frame) -> Any:
-    return await _awaiting_driver(flow, frame).run()
+    from pregel.engine.drive_async import AwaitingDriver
+
+    return await AwaitingDriver(flow, frame.run.journal).run()  # type: ignore[arg-type]
 
 
 def _awaiting_journal() -> type[AwaitingJournal]:
-    """The journal for `_awaiting_driver`; loaded here because asyncio costs as much to import as this package."""
+    """The journal for an awaiting driver; loaded here because asyncio costs as much to import as this package."""
     from pregel.engine.journal_async import AwaitingJournal
 
     return AwaitingJournal
-
-
-def _awaiting_driver(flow: Flow[Any], frame: Frame, *, live: bool = False, room: int | None = None) -> AwaitingDriver:
-    from pregel.engine.drive_async import AwaitingDriver
-
-    return AwaitingDriver(flow, frame.run.journal, live=live, room=room)  # type: ignore[arg-type]
 
 
 def _contended(call: Call) -> Exception:

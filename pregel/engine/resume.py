@@ -77,6 +77,7 @@ class Opening(NamedTuple):
     pending: dict[str, list[Write]]
     answers: dict[str, dict[str, Any]]
     resumed: bool
+    saved: Saved | None = None  # the checkpoint it goes on from
 
 
 def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
@@ -182,7 +183,7 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
         _apply_outside(frame, outside)
     frame.state.seen[INTERRUPT_SEEN] = {"": frame.state.counter}
     frame.seen_news.add(INTERRUPT_SEEN)
-    return Opening(step, pending, answers, True)
+    return Opening(step, pending, answers, True, saved if frame.traced else None)
 
 
 def _apply_outside(frame: Frame, writes: list[tuple[str, Any]]) -> None:

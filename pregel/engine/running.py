@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.config import RunnableConfig, question_scope
 from pregel.engine.ids import idempotency_key, interrupt_id
+from pregel.engine.spoken import speaker
 from pregel.engine.state import hand_out
-from pregel.errors import GraphInterrupt, InternalError
+from pregel.errors import GraphInterrupt, InternalError, InvalidUpdateError
 from pregel.runtime import ExecutionInfo, Runtime
 from pregel.types import Interrupt
 
@@ -100,6 +101,19 @@ class Running:
         """The available values of channels, with what this task wrote so far on top."""
         return self.frame.state.fresh(channels, self.writes)
 
+    def write(self, channel: str, value: Any) -> None:
+        """Write to a channel beside what the node returns: it counts, and is given up, with the node's own writes."""
+        if channel not in self.frame.plan.channels:
+            raise InvalidUpdateError(
+                f"Node {self.name!r} wrote to {channel!r}, which is no key of its graph's state.",
+                fix="Add the key to the state schema.",
+                node=self.name,
+                channel=channel,
+            )
+        if self.closed:
+            raise InternalError("A node wrote after it had ended.", fix="Write only while the node runs.")
+        self.writes.append((channel, value))
+
     def state_values(self) -> dict[str, Any]:
         """The available values of all keys of the graph's state."""
         keys = self.frame.graph.stream_keys
@@ -113,9 +127,21 @@ class Running:
         """Stream a value in mode ``custom``; nothing when nobody listens, InternalError after the attempt is over."""
         if self.closed:
             raise InternalError("A node streamed after it had ended.", fix="Stream only while the node runs.")
-        run = self.frame.run
-        if "custom" in run.modes and (run.subgraphs or not self.frame.ns):
-            run.post((self.frame.ns, "custom", chunk))
+        if self.listens("custom"):
+            self.frame.run.post((self.frame.ns, "custom", chunk))
+
+    def listens(self, mode: str) -> bool:
+        """Whether what this task shows in a mode reaches anybody."""
+        return mode in self.frame.shows
+
+    def show(self, mode: str, data: Any) -> None:
+        """Show something in a mode that `listens`; what comes after the attempt is over is dropped."""
+        if not self.closed:
+            self.frame.run.post((self.frame.ns, mode, data))
+
+    def token_sink(self, tags: Sequence[str], metadata: Mapping[str, Any] | None) -> Callable[[Any], None] | None:
+        """Where a model call inside this task reports its chunks; None when nobody listens."""
+        return speaker(self, tags, metadata) if self.listens("messages") else None
 
     @property
     def config(self) -> RunnableConfig:

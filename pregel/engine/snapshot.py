@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pregel.checkpoint.records import ERROR, INTERRUPT, Load, Saved
+from pregel.checkpoint.records import Load, Saved
 from pregel.config import RunnableConfig
 from pregel.engine.apply import Input, apply
 from pregel.engine.effects import Flow, Loaded, Step
@@ -18,9 +18,10 @@ from pregel.engine.ids import NULL_TASK
 from pregel.engine.nested import graphs_of, stable_namespace
 from pregel.engine.plan import plan
 from pregel.engine.resume import restore, stored_results
-from pregel.engine.show import state_values, visible
+from pregel.engine.show import state_values
 from pregel.engine.task import Task
-from pregel.types import Interrupt, PregelTask, StateSnapshot
+from pregel.engine.trace import shown_task
+from pregel.types import StateSnapshot
 
 
 def checkpoint_config(thread: str, ns: str, checkpoint: str | None) -> RunnableConfig:
@@ -47,7 +48,7 @@ def snapshot(frame: Frame, saved: Saved, *, live: bool, subgraphs: bool) -> Flow
     shown = []
     for task in tasks:
         state = yield from _inner_state(frame, task, subgraphs)
-        shown.append(_shown(frame, saved, task, answers.get(task.id, {}) if live else {}, state))
+        shown.append(shown_task(frame, saved.writes, task, answers.get(task.id, {}) if live else {}, state))
     finished = sorted((task for task in tasks if task.writes_stored), key=lambda task: task.order)
     coming = [task for task in tasks if not (live and task.writes_stored)]
     if live and finished:
@@ -80,33 +81,6 @@ def _restore(frame: Frame, saved: Saved, live: bool) -> None:
     if live and outside:
         apply(frame.plan, frame.state, [Input(outside)])
         frame.state.updated = None
-
-
-def _shown(frame: Frame, saved: Saved, task: Task, answered: dict[str, Any], state: Any) -> PregelTask:
-    error: Any = None
-    questions: list[Interrupt] = []
-    for write in saved.writes:
-        if write.task == task.id:
-            if write.channel == ERROR:
-                error = write.value
-            elif write.channel == INTERRUPT:
-                questions = [question for question in write.value if question.id not in answered]
-    result = None
-    if task.writes_stored:
-        result = visible(frame.stream_keys, task.writes)
-        result = {} if result is None else result
-        if isinstance(result, list):
-            result = _joined(result)
-    return PregelTask(task.id, task.name, task.path, error, tuple(questions), state, result)
-
-
-def _joined(pieces: list[dict[str, Any]]) -> dict[str, Any]:
-    """Several writes of a key as ``{"$writes": [...]}``."""
-    found: dict[str, list[Any]] = {}
-    for piece in pieces:
-        for key, value in piece.items():
-            found.setdefault(key, []).append(value)
-    return {key: values[0] if len(values) == 1 else {"$writes": values} for key, values in found.items()}
 
 
 def _inner_state(frame: Frame, task: Task, subgraphs: bool) -> Flow[Any]:

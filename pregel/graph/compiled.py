@@ -14,10 +14,14 @@ from pregel.graph.lower import lower
 from pregel.graph.schema import Mapper, mapper_of
 from pregel.graph.spec import StateNodeSpec
 from pregel.graph.write import UnknownKeys
+from pregel.interop.langchain_tokens import connect
+from pregel.tokens import adapters
 from pregel.typing import ContextT, InputT, OutputT, StateT
 
 if TYPE_CHECKING:
     from pregel.graph.draw import Graph
+
+adapters["langchain_core"] = connect
 
 
 class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
@@ -34,6 +38,7 @@ class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
         self.schema_to_mapper = schema_to_mapper or {}
         self.checks = checks_of(builder.schemas, builder.channels)
         self.output_mapper = mapper_of(builder.output_schema)
+        self.state_mapper = mapper_of(builder.state_schema)
 
     def register_types(self) -> None:
         """Nothing: the builder knows the schemas, which say more than the channels."""
@@ -92,8 +97,25 @@ class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
         """The writes as typed keys take them; pydantic's ValidationError for a value that a key cannot hold."""
         return [(key, self.checks[key](value) if key in self.checks else value) for key, value in writes]
 
+    def typed_output(self, values: Any) -> Any:
+        """Values as an instance of the output schema; as they are where they do not make one."""
+        return _made(self.output_mapper, values)
+
+    def typed_state(self, values: Any) -> Any:
+        """Values as an instance of the state schema; as they are where they do not make one."""
+        return _made(self.state_mapper, values)
+
     def _json_schema(self, schema: Any, side: str) -> dict[str, Any]:
         from pregel.graph.json_schema import json_schema
 
         keys = {key: value for key, value in self.builder.schemas[schema].items() if isinstance(value, BaseChannel)}
         return json_schema(schema, getattr(schema, "__name__", f"{self.get_name()}{side}"), keys)
+
+
+def _made(mapper: Mapper | None, values: Any) -> Any:
+    if mapper is None or not isinstance(values, dict):
+        return values
+    try:
+        return mapper(values)
+    except Exception:  # a state that is not whole yet, or that its schema refuses: whoever reads it hears of that
+        return values

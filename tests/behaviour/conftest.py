@@ -31,6 +31,11 @@ class Blocking:
     def stream(self, app: Any, *args: Any, **kwargs: Any) -> list[Any]:
         return list(app.stream(*args, **kwargs))
 
+    def follow(self, heard: Callable[[Any], object], app: Any, *args: Any, **kwargs: Any) -> None:
+        """Give each chunk to `heard` as it comes."""
+        for chunk in app.stream(*args, **kwargs):
+            heard(chunk)
+
     def batch(self, app: Any, *args: Any, **kwargs: Any) -> list[Any]:
         return list(app.batch(*args, **kwargs))
 
@@ -58,6 +63,9 @@ class Awaiting(Blocking):
     def stream(self, app: Any, *args: Any, **kwargs: Any) -> list[Any]:
         return asyncio.run(_collect(app.astream(*args, **kwargs)))
 
+    def follow(self, heard: Callable[[Any], object], app: Any, *args: Any, **kwargs: Any) -> None:
+        asyncio.run(_follow(heard, app.astream(*args, **kwargs)))
+
     def batch(self, app: Any, *args: Any, **kwargs: Any) -> list[Any]:
         return list(asyncio.run(app.abatch(*args, **kwargs)))
 
@@ -72,6 +80,11 @@ class Awaiting(Blocking):
 
     def bulk_update(self, app: Any, *args: Any, **kwargs: Any) -> Any:
         return asyncio.run(app.abulk_update_state(*args, **kwargs))
+
+
+async def _follow(heard: Callable[[Any], object], chunks: Any) -> None:
+    async for chunk in chunks:
+        heard(chunk)
 
 
 async def _collect(chunks: Any) -> list[Any]:

@@ -261,6 +261,23 @@ def test_a_stream_shows_each_task_as_it_ends(run: Runner, memory: Saver, thread:
     ] == second
 
 
+def test_mode_tasks_shows_how_calls_start_and_end(run: Runner) -> None:
+    @task
+    def add(a: int, *, b: int) -> int:
+        return a + b
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def flow(n: int) -> int:
+        return add(n, b=1).result()
+
+    shown = run.stream(flow, 1, {"configurable": {"thread_id": "1"}}, stream_mode="tasks")
+
+    names = [(one["name"], "result" in one) for one in shown]
+    assert [("flow", False), ("add", False), ("add", True), ("flow", True)] == names
+    assert (((1,), {"b": 1}), ("__pregel_push",)) == (shown[1]["input"], tuple(shown[1]["triggers"]))
+    assert {"__return__": 2} == shown[2]["result"]
+
+
 def test_the_history_of_an_entrypoint(run: Runner, memory: Saver, thread: Thread) -> None:
     @entrypoint(checkpointer=memory)
     def flow(n: int) -> int:

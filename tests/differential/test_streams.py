@@ -1,31 +1,52 @@
-"""The tasks, checkpoints and debug streams of the hand-written programs show the same here and on the reference."""
+"""Every stream mode shows the same here and on the reference, for programs written by hand and for random graphs."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
 
 from tests.differential.cases import CASES
-from tests.differential.events import events
-from tests.differential.program import Bulk, Program, Update
+from tests.differential.differences import DIFFERING
+from tests.differential.draw import graphs, nesting
+from tests.differential.events import difference, events, steps
+from tests.differential.program import Bulk, Program, Run, Update
 from tests.differential.side import side
+from tests.differential.test_random_graphs import examples
 
 pytest.importorskip("langgraph.graph", reason="the reference is not installed: pip install 'pregel[compare]'")
-pytestmark = pytest.mark.filterwarnings("ignore")  # what warns is not compared
+pytestmark = [pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]  # what warns is not compared
 
 REFERENCE, OURS = side("langgraph"), side("pregel")
 
 
-def streams(program: Program) -> bool:
-    """Whether some call of a program runs it, and stores each step."""
-    return program.durability == "sync" and not all(isinstance(op, Update | Bulk) for op in program.ops)
+def streams(name: str, program: Program) -> bool:
+    """Whether some call of a program runs it and stores each step, and both sides are to do the same."""
+    runs = not all(isinstance(op, Update | Bulk) for op in program.ops)
+    return runs and program.durability == "sync" and name not in DIFFERING
 
 
-@pytest.mark.parametrize("name", [name for name, program in CASES.items() if streams(program)])
+@pytest.mark.parametrize("name", [name for name, program in CASES.items() if streams(name, program)])
 @pytest.mark.parametrize("modes", [["tasks", "checkpoints"], ["debug"]], ids="+".join)
 def test_a_case_streams_the_same(name: str, modes: list[str]) -> None:
-    try:
-        ours = events(CASES[name], OURS, modes)
-    except NotImplementedError as missing:
-        pytest.skip(f"not built yet: {missing}")
+    assert events(CASES[name], REFERENCE, modes) == events(CASES[name], OURS, modes)
 
-    assert events(CASES[name], REFERENCE, modes) == ours
+
+@examples(100)
+@given(graphs())
+def test_a_random_graph_streams_the_same(program: Program) -> None:
+    first = replace(program, ops=(Run(),), durability="sync")
+
+    expected = steps(first, REFERENCE)
+
+    assert not (found := difference(expected, steps(first, OURS))), found
+    assert not (found := difference(expected, steps(first, OURS, awaiting=True))), found
+
+
+@examples(50)
+@given(nesting())
+def test_a_random_graph_in_a_graph_streams_the_same(program: Program) -> None:
+    first = replace(program, ops=(Run(),), durability="sync")
+
+    assert not (found := difference(steps(first, REFERENCE), steps(first, OURS))), found

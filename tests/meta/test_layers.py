@@ -14,8 +14,10 @@ from tests.meta.source import Import, When, imports, modules, package_of
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "question", "version", "warnings", "constants"),
     ("config",),
-    ("types", "typing"),
-    ("messages", "runtime", "channels", "flow", "runnable", "managed", "callbacks"),
+    ("typing",),
+    ("parts",),
+    ("types",),
+    ("messages", "runtime", "channels", "flow", "runnable", "managed", "callbacks", "tokens"),
     ("checkpoint", "store", "cache"),
     ("engine",),
     ("graph", "func", "stream", "remote", "interop"),

@@ -2,6 +2,8 @@
 
 from pregel.agents.flow import Either, pause
 from pregel.agents.middleware.base import AgentMiddleware, hook_config
+from pregel.agents.middleware.budget import AccountMiddleware, BudgetExceededError, BudgetMiddleware
+from pregel.agents.middleware.context_editing import ClearToolUsesEdit, ContextEditingMiddleware
 from pregel.agents.middleware.decorators import (
     after_agent,
     after_model,
@@ -11,6 +13,15 @@ from pregel.agents.middleware.decorators import (
     wrap_model_call,
     wrap_tool_call,
 )
+from pregel.agents.middleware.file_search import FilesystemFileSearchMiddleware
+from pregel.agents.middleware.human import HumanInTheLoopMiddleware, InterruptOnConfig
+from pregel.agents.middleware.limits import (
+    ModelCallLimitExceededError,
+    ModelCallLimitMiddleware,
+    ToolCallLimitExceededError,
+    ToolCallLimitMiddleware,
+)
+from pregel.agents.middleware.pii import PIIDetectionError, PIIMatch, PIIMiddleware, RedactionRule
 from pregel.agents.middleware.requests import (
     ExtendedModelResponse,
     ModelCallResult,
@@ -18,6 +29,17 @@ from pregel.agents.middleware.requests import (
     ModelResponse,
     ToolCallRequest,
 )
+from pregel.agents.middleware.retry import (
+    ModelFallbackMiddleware,
+    ModelRefusalMiddleware,
+    ModelRetryMiddleware,
+    ToolErrorMiddleware,
+    ToolRetryMiddleware,
+)
+from pregel.agents.middleware.shell import DockerExecutionPolicy, HostExecutionPolicy, ShellToolMiddleware
+from pregel.agents.middleware.summarization import SummarizationMiddleware, TriggerClause
+from pregel.agents.middleware.todo import TodoListMiddleware
+from pregel.agents.middleware.tool_selection import LLMToolEmulator, LLMToolSelectorMiddleware
 from pregel.agents.state import (
     AgentState,
     InputAgentState,
@@ -30,21 +52,50 @@ from pregel.agents.state import (
 from pregel.runtime import Runtime
 
 __all__ = [
+    "AccountMiddleware",
     "AgentMiddleware",
     "AgentState",
+    "BudgetExceededError",
+    "BudgetMiddleware",
+    "ClearToolUsesEdit",
+    "ContextEditingMiddleware",
+    "DockerExecutionPolicy",
     "Either",
     "ExtendedModelResponse",
+    "FilesystemFileSearchMiddleware",
+    "HostExecutionPolicy",
+    "HumanInTheLoopMiddleware",
     "InputAgentState",
+    "InterruptOnConfig",
+    "LLMToolEmulator",
+    "LLMToolSelectorMiddleware",
+    "ModelCallLimitExceededError",
+    "ModelCallLimitMiddleware",
     "ModelCallResult",
+    "ModelFallbackMiddleware",
+    "ModelRefusalMiddleware",
     "ModelRequest",
     "ModelResponse",
+    "ModelRetryMiddleware",
     "OmitFromInput",
     "OmitFromOutput",
     "OmitFromSchema",
     "OutputAgentState",
+    "PIIDetectionError",
+    "PIIMatch",
+    "PIIMiddleware",
     "PrivateStateAttr",
+    "RedactionRule",
     "Runtime",
+    "ShellToolMiddleware",
+    "SummarizationMiddleware",
+    "TodoListMiddleware",
+    "ToolCallLimitExceededError",
+    "ToolCallLimitMiddleware",
     "ToolCallRequest",
+    "ToolErrorMiddleware",
+    "ToolRetryMiddleware",
+    "TriggerClause",
     "after_agent",
     "after_model",
     "before_agent",

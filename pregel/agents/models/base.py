@@ -48,6 +48,7 @@ from pregel.errors import InvalidInputError
 from pregel.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message, whole_messages
 from pregel.messages.reducer import Messages
 from pregel.runnable import Runnable
+from pregel.tokens import Sink, token_sink
 
 ModelInput: TypeAlias = Messages
 
@@ -143,23 +144,30 @@ class ChatModel(Runnable):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **settings: Any) -> AIMessage:
         """The answer to an input; keywords are settings of the provider's call."""
-        return answered(self, self.request(input, **settings))
+        return answered(self, self.request(input, **settings), tags_of(config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **settings: Any) -> AIMessage:
         """The answer to an input, awaited."""
-        return await aanswered(self, self.request(input, **settings))
+        return await aanswered(self, self.request(input, **settings), tags_of(config))
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **settings: Any) -> Iterator[AIMessageChunk]:
         """The answer in pieces that share one id."""
-        yield from _named(self.chunks(self.request(input, **settings)))
+        sink = _sink(self, tags_of(config))
+        for chunk in _named(self.chunks(self.request(input, **settings))):
+            if sink is not None:
+                sink(chunk)
+            yield chunk
 
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **settings: Any
     ) -> AsyncIterator[AIMessageChunk]:
         """The answer in pieces that share one id, awaited."""
-        id = _new_id()
-        async for chunk in self.achunks(self.request(input, **settings)):
-            yield _with_id(chunk, id)
+        id, sink = _new_id(), _sink(self, tags_of(config))
+        async for piece in self.achunks(self.request(input, **settings)):
+            chunk = _with_id(piece, id)
+            if sink is not None:
+                sink(chunk)
+            yield chunk
 
     def call(self, value: Any, running: Any) -> AIMessage:
         return self.invoke(value)
@@ -211,14 +219,40 @@ def tool_spec(tool: Any) -> ToolSpec | Mapping[str, Any]:
 # -- one call ----------------------------------------------------------------------------------------------------------
 
 
-def answered(model: ChatModel, request: ChatRequest) -> AIMessage:
+def answered(model: ChatModel, request: ChatRequest, tags: Sequence[str] = ()) -> AIMessage:
     """The answer to a request. Its pieces are reported as they come when somebody listens."""
-    return model.generate(request)
+    sink = _sink(model, tags)
+    if sink is None:
+        return model.generate(request)
+    chunks: list[AIMessageChunk] = []
+    for chunk in _named(model.chunks(request)):
+        sink(chunk)
+        chunks.append(chunk)
+    return whole_answer(chunks)
 
 
-async def aanswered(model: ChatModel, request: ChatRequest) -> AIMessage:
+async def aanswered(model: ChatModel, request: ChatRequest, tags: Sequence[str] = ()) -> AIMessage:
     """The same, awaited."""
-    return await model.agenerate(request)
+    sink = _sink(model, tags)
+    if sink is None:
+        return await model.agenerate(request)
+    chunks: list[AIMessageChunk] = []
+    id = _new_id()
+    async for piece in model.achunks(request):
+        chunk = _with_id(piece, id)
+        sink(chunk)
+        chunks.append(chunk)
+    return whole_answer(chunks)
+
+
+def _sink(model: ChatModel, tags: Sequence[str]) -> Sink | None:
+    """Who wants to hear a call's pieces; see `pregel.tokens`."""
+    return token_sink(tags=tags, metadata={"ls_provider": model.provider, "ls_model_name": model.model})
+
+
+def tags_of(config: RunnableConfig | None) -> Sequence[str]:
+    """The tags that a call is given."""
+    return (config or {}).get("tags") or ()
 
 
 def whole_answer(chunks: Sequence[AIMessageChunk]) -> AIMessage:

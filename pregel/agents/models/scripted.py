@@ -76,22 +76,26 @@ class ScriptedModel(ChatModel):
 
     def generate(self, request: ChatRequest) -> AIMessage:
         turn = self._turn(request)
-        time.sleep(turn.delay)
+        if turn.delay:  # a sleep of no time lets others have the processor
+            time.sleep(turn.delay)
         return _answer(turn)
 
     async def agenerate(self, request: ChatRequest) -> AIMessage:
         turn = self._turn(request)
-        await asyncio.sleep(turn.delay)
+        if turn.delay:
+            await asyncio.sleep(turn.delay)
         return _answer(turn)
 
     def chunks(self, request: ChatRequest) -> Iterator[AIMessageChunk]:
         turn = self._turn(request)
-        time.sleep(turn.delay)
+        if turn.delay:
+            time.sleep(turn.delay)
         yield from _pieces(turn)
 
     async def achunks(self, request: ChatRequest) -> AsyncIterator[AIMessageChunk]:
         turn = self._turn(request)
-        await asyncio.sleep(turn.delay)
+        if turn.delay:
+            await asyncio.sleep(turn.delay)
         for piece in _pieces(turn):
             yield piece
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import fields
+from typing import Any, get_origin
 
 from pregel.agents.flow import AgentFlow, either
 from pregel.agents.schema_pydantic import Arguments, is_validation_error
@@ -50,7 +51,9 @@ class ForeignTool(Tool):
         self.func, self.coroutine, self.has_sync = foreign.invoke, getattr(foreign, "ainvoke", None), True
         self.arguments = Arguments(getattr(foreign, "tool_call_schema", None) or foreign.args_schema)
         source = getattr(foreign, "func", None) or getattr(foreign, "coroutine", None) or getattr(foreign, "_run", None)
-        self.injections = injections_of(source, hints_of(source)) if source is not None else ()
+        hints = hints_of(source) if source is not None else {}
+        self.injections = injections_of(source, hints) if source is not None else ()
+        self.runtimes = {one.name: _class(hints[one.name]) for one in self.injections if one.kind == "runtime"}
 
     def call_flow(self, given: Any, runtime: ToolRuntime[Any, Any]) -> AgentFlow[Any]:
         """Hands the call over, with what we can inject."""
@@ -61,6 +64,7 @@ class ForeignTool(Tool):
             hidden = {one.name for one in self.injections}
             args = {key: value for key, value in given["args"].items() if key not in hidden}
             injected = injected_values(self.name, known, runtime.override(tool_call_id=call_id))
+            injected.update({name: _as(cls, injected[name]) for name, cls in self.runtimes.items()})
             call = {**given, "args": {**args, **injected}}
         try:
             result = yield either(self.func, self.coroutine, call, name=self.name)
@@ -70,6 +74,17 @@ class ForeignTool(Tool):
             problems = [(".".join(map(str, one["loc"])), one["msg"]) for one in error.errors(include_url=False)]  # type: ignore[attr-defined]
             raise ToolInvocationError(self.name, given.get("args", {}), problems) from error
         return _ours(result) if call_id is not None else result
+
+
+def _class(hint: Any) -> Any:
+    return get_origin(hint) or hint
+
+
+def _as(cls: Any, runtime: ToolRuntime[Any, Any]) -> Any:
+    """The runtime as the class that the tool asks for, which may be another library's."""
+    if isinstance(runtime, cls) if isinstance(cls, type) else True:
+        return runtime
+    return cls(**{field.name: getattr(runtime, field.name, None) for field in fields(cls) if field.init})
 
 
 def _ours(result: Any) -> Any:

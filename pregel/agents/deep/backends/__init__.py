@@ -1,0 +1,49 @@
+"""Where the files of an agent are: in its state, in a store, on disk, or in several of these at once."""
+
+from pregel.agents.deep.backends.base import (
+    Backend,
+    BackendProtocol,
+    DeleteResult,
+    EditResult,
+    ExecuteResponse,
+    FileData,
+    FileDownloadResponse,
+    FileInfo,
+    FileUploadResponse,
+    GlobResult,
+    GrepMatch,
+    GrepResult,
+    LsResult,
+    ReadResult,
+    SandboxBackend,
+    SandboxBackendProtocol,
+    WriteResult,
+)
+from pregel.agents.deep.backends.composite import CompositeBackend
+from pregel.agents.deep.backends.filesystem import FilesystemBackend
+from pregel.agents.deep.backends.local_shell import LocalShellBackend
+from pregel.agents.deep.backends.state import StateBackend
+
+__all__ = [
+    "Backend",
+    "BackendProtocol",
+    "CompositeBackend",
+    "DeleteResult",
+    "EditResult",
+    "ExecuteResponse",
+    "FileData",
+    "FileDownloadResponse",
+    "FileInfo",
+    "FileUploadResponse",
+    "FilesystemBackend",
+    "GlobResult",
+    "GrepMatch",
+    "GrepResult",
+    "LocalShellBackend",
+    "LsResult",
+    "ReadResult",
+    "SandboxBackend",
+    "SandboxBackendProtocol",
+    "StateBackend",
+    "WriteResult",
+]

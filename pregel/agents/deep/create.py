@@ -1,0 +1,233 @@
+"""`create_deep_agent`: an agent with files, subagents, a summary when its history is long, skills and memory.
+
+It is `create_agent` with middleware, in this order: files, subagents, summaries, (yours), skills, memory, approval. A
+middleware of yours that has the name of one of these takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from pregel.agents.create import AgentGraph, create_agent
+from pregel.agents.deep.backends.base import Backend
+from pregel.agents.deep.backends.state import StateBackend
+from pregel.agents.deep.filesystem import FilesystemMiddleware
+from pregel.agents.deep.memory import MemoryMiddleware
+from pregel.agents.deep.permissions import FilesystemPermission, Permissions, guarded
+from pregel.agents.deep.prompt_cache import PromptCacheMiddleware
+from pregel.agents.deep.skills import SkillsMiddleware
+from pregel.agents.deep.subagents import (
+    GENERAL,
+    GENERAL_DESCRIPTION,
+    GENERAL_PROMPT,
+    CompiledSubAgent,
+    SubAgent,
+    SubAgentMiddleware,
+)
+from pregel.agents.deep.summarization import SummarizationMiddleware
+from pregel.agents.middleware.base import AgentMiddleware
+from pregel.agents.middleware.human import HumanInTheLoopMiddleware
+from pregel.agents.models.base import ChatModel
+from pregel.agents.models.init import as_model
+from pregel.agents.state import AgentState
+from pregel.errors import DefinitionError
+from pregel.messages import SystemMessage
+from pregel.types import Checkpointer
+
+AnySubAgent: TypeAlias = SubAgent | CompiledSubAgent
+READING, WRITING = ("ls", "read_file", "glob", "grep"), ("write_file", "edit_file", "delete")
+
+
+class DeepAgentState(AgentState):
+    """The state that every deep agent has; subclass it to add keys, which subagents share."""
+
+
+def create_deep_agent(
+    model: str | ChatModel | Any,
+    tools: Sequence[Any] | None = None,
+    *,
+    system_prompt: str | SystemMessage | None = None,
+    middleware: Sequence[AgentMiddleware] = (),
+    subagents: Sequence[AnySubAgent] | None = None,
+    skills: Sequence[str] | None = None,
+    memory: Sequence[str] | None = None,
+    permissions: Sequence[FilesystemPermission] | None = None,
+    backend: Backend | None = None,
+    interrupt_on: Mapping[str, Any] | None = None,
+    response_format: Any = None,
+    state_schema: Any = None,
+    context_schema: type | None = None,
+    checkpointer: Checkpointer = None,
+    store: Any = None,
+    debug: bool = False,
+    name: str | None = None,
+    cache: Any = None,
+) -> AgentGraph:
+    """An agent for long work, as a compiled graph.
+
+    - `subagents`: dicts as `SubAgent` or `CompiledSubAgent` say; one called "general-purpose", with the agent's own
+      tools, is there unless you give your own of that name.
+    - `skills`: directories of skills; `memory`: files of memory; both in the backend.
+    - `backend`: where the files are; in the state by default.
+    - `permissions`: rules over paths, of which the first that matches decides.
+    - `interrupt_on`: tools whose calls a person decides about, here and in subagents; needs a checkpointer.
+
+    The rest is as in `create_agent`. Everything is checkpointed: files, summaries, what subagents have done.
+    """
+    if model is None:
+        raise DefinitionError("A deep agent needs a model.", fix='Give one, such as "anthropic:claude-sonnet-4-5".')
+    parts = _Parts(
+        as_model(model), tools or (), middleware, skills, memory, permissions, backend, interrupt_on, state_schema
+    )
+    compiled = [parts.subagent(one) for one in _with_general(subagents or ())]
+    return create_agent(
+        parts.model,
+        list(parts.tools),
+        system_prompt=system_prompt,
+        middleware=parts.stack(compiled, skills=skills, memory=memory),
+        response_format=response_format,
+        state_schema=state_schema or DeepAgentState,
+        context_schema=context_schema,
+        checkpointer=checkpointer,
+        store=store,
+        debug=debug,
+        name=name,
+        cache=cache,
+    )
+
+
+class _Parts:
+    """What the agent and its subagents are made of."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        tools: Sequence[Any],
+        middleware: Sequence[AgentMiddleware],
+        skills: Sequence[str] | None,
+        memory: Sequence[str] | None,
+        permissions: Sequence[FilesystemPermission] | None,
+        backend: Backend | None,
+        interrupt_on: Mapping[str, Any] | None,
+        state_schema: Any,
+    ) -> None:
+        self.model, self.tools, self.middleware = model, tools, list(middleware)
+        self.backend = StateBackend() if backend is None else backend
+        self.permissions = tuple(permissions or ())
+        self.interrupt_on = dict(interrupt_on or {})
+        self.state_schema = state_schema
+
+    def stack(
+        self,
+        subagents: Sequence[CompiledSubAgent],
+        *,
+        skills: Sequence[str] | None = None,
+        memory: Sequence[str] | None = None,
+    ) -> list[AgentMiddleware]:
+        """The middleware of the agent itself."""
+        built = self._built(self.model, self.permissions, self.interrupt_on, skills)
+        delegating = SubAgentMiddleware(subagents, shared_schema=self.state_schema)
+        built[1:1] = [delegating]
+        if memory:
+            caching = self.model.provider == "anthropic"
+            part = MemoryMiddleware(backend=self.backend, sources=memory, add_cache_control=caching)
+            built.insert(_place(built, HumanInTheLoopMiddleware), part)
+        return _with_own(built, self.middleware)
+
+    def _built(
+        self,
+        model: ChatModel,
+        permissions: tuple[FilesystemPermission, ...],
+        interrupt_on: Mapping[str, Any],
+        skills: Sequence[str] | None,
+    ) -> list[AgentMiddleware]:
+        """What every agent of this kind has."""
+        window = (model.profile or {}).get("max_input_tokens")
+        found: list[AgentMiddleware] = [
+            FilesystemMiddleware(backend=self.backend, permissions=permissions),
+            SummarizationMiddleware(
+                model,
+                backend=self.backend,
+                trigger=("tokens", 0.85 * window) if window else ("tokens", 170_000),
+                keep=("tokens", 0.1 * window) if window else ("messages", 6),
+            ),
+        ]
+        if skills:
+            found.append(SkillsMiddleware(backend=guarded(self.backend, permissions), sources=skills))
+        if model.provider == "anthropic":
+            found.append(PromptCacheMiddleware())
+        asking = {**_asked_by_rules(permissions), **interrupt_on}
+        if asking:
+            found.append(HumanInTheLoopMiddleware(asking))
+        return found
+
+    def subagent(self, given: AnySubAgent) -> CompiledSubAgent:
+        """A subagent that can run."""
+        if "runnable" in given:
+            return cast("CompiledSubAgent", given)
+        spec: SubAgent = given
+        mode = spec.get("mode", "isolated")
+        if mode == "fork" and spec.get("skills"):
+            raise DefinitionError(
+                f"The subagent {spec['name']!r} forks and has skills of its own.", fix="Leave one of the two out."
+            )
+        unknown = set(spec) - SubAgent.__required_keys__ - SubAgent.__optional_keys__
+        if unknown:
+            raise DefinitionError(
+                f"The subagent {spec.get('name')!r} has the unknown keys {', '.join(sorted(unknown))}.",
+                fix=f"A subagent has {', '.join(sorted(SubAgent.__required_keys__ | SubAgent.__optional_keys__))}.",
+            )
+        model = as_model(spec["model"]) if spec.get("model") is not None else self.model
+        permissions = tuple(spec.get("permissions", self.permissions))
+        asking = dict(spec.get("interrupt_on", self.interrupt_on))
+        built = self._built(model, permissions, asking, spec.get("skills"))
+        replacing = [one for one in self.middleware if one.name in {part.name for part in built}]
+        runnable = create_agent(
+            model,
+            list(spec.get("tools", self.tools)),
+            system_prompt=spec.get("system_prompt"),
+            middleware=_with_own(_with_own(built, replacing), spec.get("middleware") or ()),
+            response_format=spec.get("response_format"),
+            state_schema=self.state_schema or DeepAgentState,
+            name=spec["name"],
+        )
+        return {"name": spec["name"], "description": spec["description"], "runnable": runnable, "mode": mode}
+
+
+def _with_general(subagents: Sequence[AnySubAgent]) -> list[AnySubAgent]:
+    if any(one["name"] == GENERAL for one in subagents):
+        return list(subagents)
+    general: SubAgent = {"name": GENERAL, "description": GENERAL_DESCRIPTION, "system_prompt": GENERAL_PROMPT}
+    return [general, *subagents]
+
+
+def _with_own(built: Sequence[AgentMiddleware], own: Sequence[AgentMiddleware]) -> list[AgentMiddleware]:
+    """The stack with a user's middleware in it: in the place of one of the same name, else behind the core."""
+    named = {one.name: one for one in own}
+    found = [named.pop(one.name, one) for one in built]
+    core = 1 + max((at for at, one in enumerate(built) if isinstance(one, SummarizationMiddleware)), default=-1)
+    return [*found[:core], *(one for one in own if one.name in named), *found[core:]]
+
+
+def _place(built: Sequence[AgentMiddleware], kind: type[AgentMiddleware]) -> int:
+    return next((at for at, one in enumerate(built) if isinstance(one, kind)), len(built))
+
+
+def _asked_by_rules(rules: Sequence[FilesystemPermission]) -> dict[str, Any]:
+    """Which calls of the file tools a person decides about, because a rule says so."""
+    permissions = Permissions(rules)
+    if not permissions.ask:
+        return {}
+    decisions = ["approve", "edit", "reject", "respond"]
+
+    def when(operation: Any) -> Callable[[Any], bool]:
+        return lambda request: permissions.asks(operation, _path(request.tool_call["args"]))
+
+    reading: dict[str, Any] = {n: {"allowed_decisions": decisions, "when": when("read")} for n in READING}
+    writing: dict[str, Any] = {n: {"allowed_decisions": decisions, "when": when("write")} for n in WRITING}
+    return reading | writing
+
+
+def _path(arguments: Mapping[str, Any]) -> str:
+    return str(arguments.get("file_path") or arguments.get("path") or "/")

@@ -1,0 +1,150 @@
+"""Files for an agent: tools over a backend, long texts moved out of the context, changes that cannot collide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, NotRequired
+
+from pregel.agents.deep.backends.base import Backend
+from pregel.agents.deep.backends.composite import CompositeBackend, can_execute
+from pregel.agents.deep.backends.errors import Refused
+from pregel.agents.deep.backends.paths import checked
+from pregel.agents.deep.backends.state import StateBackend, merge_files
+from pregel.agents.deep.eviction import (
+    CHARACTERS,
+    EVICTED,
+    artifacts_root,
+    as_the_model_sees,
+    evicted_result,
+    marked,
+)
+from pregel.agents.deep.file_tools import NAMES, file_tools
+from pregel.agents.deep.permissions import FilesystemPermission, guarded
+from pregel.agents.flow import AgentFlow, either
+from pregel.agents.history import last_answer
+from pregel.agents.middleware.base import AgentMiddleware, hook_config
+from pregel.agents.middleware.requests import ModelRequest, ToolCallRequest
+from pregel.agents.middleware.todo import with_text
+from pregel.agents.state import AgentState
+from pregel.agents.tools.base import Tool
+from pregel.channels import DeltaChannel
+from pregel.errors import DefinitionError, NotBuiltError
+from pregel.messages import ToolMessage
+from pregel.messages.convert import kind_of
+
+FsToolName = Literal["ls", "read_file", "write_file", "edit_file", "delete", "glob", "grep", "execute"]
+CHANGING = frozenset({"write_file", "edit_file", "delete"})
+PROMPT = """You have files. Paths are absolute. Use them for what is long or will be needed again, read a file before
+you edit it, and change one file at most once in an answer."""
+
+
+class FilesystemState(AgentState):
+    """The files of a `StateBackend`, by path."""
+
+    files: NotRequired[Annotated[dict[str, Any], DeltaChannel(merge_files, name="files/1")]]
+
+
+class FilesystemMiddleware(AgentMiddleware):
+    """Gives an agent the tools over a backend (default: files in its own state).
+
+    - `tools`: which of them, all by default; ``read_file`` always.
+    - `tool_token_limit_before_evict`: a longer result of any other tool goes to a file, and
+      `human_message_token_limit_before_evict`: a longer message of a person too; None: never.
+    - `permissions`: rules over paths, see `FilesystemPermission`.
+    - Two changes of one path in one answer: the second is refused, since nobody knows which would come last.
+    """
+
+    def __init__(
+        self,
+        *,
+        backend: Backend | None = None,
+        system_prompt: str | None = PROMPT,
+        custom_tool_descriptions: Mapping[str, str] | None = None,
+        tool_token_limit_before_evict: int | None = 20_000,
+        human_message_token_limit_before_evict: int | None = 50_000,
+        max_execute_timeout: int = 3600,
+        grep_max_count: int = 1000,
+        tools: Sequence[FsToolName] | Literal["all"] | None = None,
+        offload_binary_content: bool = False,
+        permissions: Sequence[FilesystemPermission] = (),
+    ) -> None:
+        if offload_binary_content:
+            raise NotBuiltError("offload_binary_content is not built yet.", fix="Leave it out.")
+        backend = StateBackend() if backend is None else backend
+        if not isinstance(backend, Backend):
+            raise DefinitionError(
+                f"{backend!r} is no backend.", fix="Give an instance of a Backend; factories are not taken."
+            )
+        self.backend = guarded(backend, permissions)
+        self.permissions = tuple(permissions)
+        self.system_prompt = system_prompt
+        self.result_limit, self.human_limit = tool_token_limit_before_evict, human_message_token_limit_before_evict
+        self.state_schema = FilesystemState if _keeps_state(backend) else AgentState
+        chosen = set(NAMES if tools in (None, "all") else tools or ())
+        if "read_file" not in chosen or not chosen <= set(NAMES):
+            raise DefinitionError(
+                f"tools is {tools!r}.", fix=f"Choose from {', '.join(NAMES)}; read_file is needed always."
+            )
+        made = file_tools(
+            self.backend,
+            descriptions=dict(custom_tool_descriptions or {}),
+            grep_max_count=grep_max_count,
+            max_execute_timeout=max_execute_timeout,
+        )
+        self.tools: list[Tool] = [tool for tool in made if tool.name in chosen]
+        self.hidden = frozenset() if can_execute(backend) else frozenset({"execute"})
+
+    @hook_config(can_jump_to=[])
+    def before_agent(self, state: Any, runtime: Any) -> AgentFlow[Any]:
+        """Put the last message of a person into a file when it is too long."""
+        last = next((message for message in reversed(state["messages"]) if kind_of(message) == "human"), None)
+        if last is None or self.human_limit is None or EVICTED in last.additional_kwargs:
+            return None
+        if len(last.text) <= CHARACTERS * self.human_limit or last.id is None:
+            return None
+        path = f"{artifacts_root(self.backend)}/conversation_history/{last.id}.md"
+        written = yield either(self.backend.write, self.backend.awrite, path, last.text)
+        return None if written.error is not None else {"messages": [marked(last, path)]}
+
+    def wrap_model_call(self, request: ModelRequest, *_: Any) -> Any:
+        """Tell the model of the files, hide what cannot be done, and show previews for what is in files."""
+        tools = [tool for tool in request.tools if getattr(tool, "name", None) not in self.hidden]
+        request = request.override(tools=tools, messages=[as_the_model_sees(message) for message in request.messages])
+        if self.system_prompt:
+            request = request.override(system_message=with_text(request.system_message, self.system_prompt))
+        return (yield request)
+
+    def wrap_tool_call(self, request: ToolCallRequest, *_: Any) -> Any:
+        """Refuse a second change of one path, and put a long result into a file."""
+        call = request.tool_call
+        if call["name"] in CHANGING and (path := _path_of(call)) is not None and _changed_before(request, path):
+            text = f"Error: {path} is changed by another call of the same answer. Change it again in your next answer."
+            return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
+        result = yield request
+        if call["name"] in NAMES or self.result_limit is None:
+            return result
+        return (yield from evicted_result(self.backend, result, CHARACTERS * self.result_limit))
+
+
+def _path_of(call: Any) -> str | None:
+    try:
+        return checked(str(call["args"]["file_path"]))
+    except (KeyError, Refused):
+        return None
+
+
+def _changed_before(request: ToolCallRequest, path: str) -> bool:
+    """Whether an earlier call of the same answer changes this path."""
+    answer, _ = last_answer(request.state["messages"])
+    for call in answer.tool_calls if answer is not None else ():
+        if call["id"] == request.tool_call["id"]:
+            return False
+        if call["name"] in CHANGING and _path_of(call) == path:
+            return True
+    return False
+
+
+def _keeps_state(backend: Backend) -> bool:
+    if isinstance(backend, CompositeBackend):
+        return any(map(_keeps_state, (backend.default, *backend.routes.values())))
+    return isinstance(backend, StateBackend)

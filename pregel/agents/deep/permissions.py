@@ -1,0 +1,223 @@
+"""Who may read and write what: rules over paths, kept by a backend in front of the backend.
+
+The first rule whose operations and paths match decides; without one everything is allowed. What may not be read is
+neither listed nor found. Deleting a directory needs the right to write everything that it may hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pregel.agents.deep.backends import globs
+from pregel.agents.deep.backends.base import (
+    READ_LIMIT,
+    Backend,
+    DeleteResult,
+    EditResult,
+    ExecuteResponse,
+    FileDownloadResponse,
+    FileUploadResponse,
+    GlobResult,
+    GrepResult,
+    LsResult,
+    ReadResult,
+    SandboxBackend,
+    WriteResult,
+)
+from pregel.agents.deep.backends.composite import CompositeBackend, can_execute
+from pregel.agents.deep.backends.errors import Refused, permission_denied, told
+from pregel.agents.deep.backends.paths import below, checked
+from pregel.errors import DefinitionError
+
+Operation = Literal["read", "write"]
+Mode = Literal["allow", "deny", "interrupt"]
+
+
+@dataclass(frozen=True, slots=True)
+class FilesystemPermission:
+    """A rule: whether these operations on these paths (globs from the root) are allowed, denied, or asked about."""
+
+    operations: Sequence[Operation]
+    paths: Sequence[str]
+    mode: Mode = "allow"
+
+    def __post_init__(self) -> None:
+        for path in self.paths:
+            if not path.startswith("/") or ".." in path.split("/"):
+                raise DefinitionError(
+                    f"{path!r} is no path of a permission.", fix="Begin it with '/', and leave out '..'."
+                )
+        wrong = [one for one in self.operations if one not in ("read", "write")]
+        if wrong or self.mode not in ("allow", "deny", "interrupt"):
+            raise DefinitionError(
+                f"{self!r} is no permission.", fix="Operations are 'read' and 'write'; modes allow, deny, interrupt."
+            )
+
+    def covers(self, path: str) -> bool:
+        """Whether a path is one of its paths."""
+        return any(globs.matcher(pattern)(path[1:]) for pattern in self.paths)
+
+    def may_cover_below(self, directory: str) -> bool:
+        """Whether something in a directory may be one of its paths, as far as the patterns say."""
+        return any(_reaches(pattern, directory) for pattern in self.paths)
+
+
+class Permissions:
+    """Rules, in order."""
+
+    def __init__(self, rules: Sequence[FilesystemPermission]) -> None:
+        self.rules = tuple(rules)
+
+    def mode(self, operation: Operation, path: str) -> Mode:
+        """What the first matching rule says."""
+        for rule in self.rules:
+            if operation in rule.operations and rule.covers(path):
+                return rule.mode
+        return "allow"
+
+    def denies(self, operation: Operation, path: str) -> bool:
+        """Whether it may not be done at all; what is asked about is decided before it gets here."""
+        return self.mode(operation, path) == "deny"
+
+    def asks(self, operation: Operation, path: str) -> bool:
+        """Whether a person decides."""
+        try:
+            return self.mode(operation, checked(path)) == "interrupt"
+        except Refused:
+            return False  # which the backend refuses by itself
+
+    @property
+    def ask(self) -> bool:
+        """Whether any rule asks a person."""
+        return any(rule.mode == "interrupt" for rule in self.rules)
+
+
+class GuardedBackend(SandboxBackend):
+    """A backend behind permissions."""
+
+    def __init__(self, backend: Backend, permissions: Permissions) -> None:
+        self.backend, self.permissions = backend, permissions
+
+    @property
+    def id(self) -> str:
+        return self.backend.id if isinstance(self.backend, SandboxBackend) else "guarded"
+
+    @told(LsResult)
+    def ls(self, path: str) -> LsResult:
+        self._need("read", path)
+        result = self.backend.ls(path)
+        return replace(result, entries=[one for one in result.entries if self._visible(one)])
+
+    @told(ReadResult)
+    def read(self, file_path: str, offset: int = 0, limit: int = READ_LIMIT) -> ReadResult:
+        self._need("read", file_path)
+        return self.backend.read(file_path, offset, limit)
+
+    @told(WriteResult)
+    def write(self, file_path: str, content: str) -> WriteResult:
+        self._need("write", file_path)
+        return self.backend.write(file_path, content)
+
+    @told(EditResult)
+    def edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
+        self._need("write", file_path)
+        return self.backend.edit(file_path, old_string, new_string, replace_all)
+
+    @told(DeleteResult)
+    def delete(self, file_path: str) -> DeleteResult:
+        path = self._need("write", file_path)
+        for rule in self.permissions.rules:
+            if "write" in rule.operations and rule.mode == "deny" and rule.may_cover_below(path):
+                raise permission_denied(path, "it may hold files that may not be written.")
+        return self.backend.delete(path)
+
+    @told(GrepResult)
+    def grep(
+        self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
+    ) -> GrepResult:
+        self._need("read", path or "/")
+        hides = any("read" in rule.operations and rule.mode == "deny" for rule in self.permissions.rules)
+        result = self.backend.grep(pattern, path, glob, max_count=None if hides else max_count)
+        matches = [one for one in result.matches if self._visible(one)]
+        cut = max_count is not None and len(matches) > max_count
+        return replace(result, matches=matches[:max_count], truncated=result.truncated or cut)
+
+    @told(GlobResult)
+    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        self._need("read", path or "/")
+        result = self.backend.glob(pattern, path)
+        return replace(result, matches=[one for one in result.matches if self._visible(one)])
+
+    def upload_files(self, files: Sequence[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        return [
+            self._each(
+                "write",
+                path,
+                lambda raw=raw, path=path: self.backend.upload_files([(path, raw)])[0],  # type: ignore[misc]
+                lambda code, path=path: FileUploadResponse(path, code),  # type: ignore[misc]
+            )
+            for path, raw in files
+        ]
+
+    def download_files(self, paths: Sequence[str]) -> list[FileDownloadResponse]:
+        return [
+            self._each(
+                "read",
+                path,
+                lambda path=path: self.backend.download_files([path])[0],  # type: ignore[misc]
+                lambda code, path=path: FileDownloadResponse(path, None, code),  # type: ignore[misc]
+            )
+            for path in paths
+        ]
+
+    def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
+        if isinstance(self.backend, SandboxBackend):
+            return self.backend.execute(command, timeout=timeout)
+        raise NotImplementedError("The backend runs no commands.")
+
+    def _need(self, operation: Operation, path: str) -> str:
+        wanted = checked(path)
+        if self.permissions.denies(operation, wanted):
+            raise permission_denied(wanted, f"you may not {operation} it.")
+        return wanted
+
+    def _each(self, operation: Operation, path: str, verb: Callable[[], Any], refuse: Callable[[str], Any]) -> Any:
+        try:
+            self._need(operation, path)
+        except Refused as refused:
+            return refuse(refused.code)
+        return verb()
+
+    def _visible(self, entry: Any) -> bool:
+        return not self.permissions.denies("read", entry["path"].rstrip("/"))
+
+
+def guarded(backend: Backend, rules: Sequence[FilesystemPermission]) -> Backend:
+    """The backend behind rules; DefinitionError where a shell would go around them."""
+    if not rules:
+        return backend
+    if can_execute(backend):
+        routed = list(backend.routes) if isinstance(backend, CompositeBackend) else []
+        loose = [p for rule in rules for p in rule.paths if not any(below(p, root) or p == root for root in routed)]
+        if loose:
+            raise DefinitionError(
+                f"The shell of the backend goes around permissions for {', '.join(loose)}.",
+                fix="Put those paths behind a route of a CompositeBackend, or use a backend that runs no commands.",
+            )
+    return GuardedBackend(backend, Permissions(rules))
+
+
+def _reaches(pattern: str, directory: str) -> bool:
+    """Whether a pattern may mean something below a directory: segment by segment, in doubt yes."""
+    wanted = [part for part in directory.split("/") if part]
+    given = [part for part in pattern.split("/") if part]
+    for index, segment in enumerate(wanted):
+        if index >= len(given):
+            return False
+        if given[index] == "**" or "{" in given[index]:
+            return True
+        if not globs.matcher(given[index])(segment):
+            return False
+    return len(given) > len(wanted)

@@ -1,0 +1,176 @@
+"""A long history as the model sees it: its beginning as a summary, while the state keeps every message.
+
+1. Nothing is taken out of the state. What was summarised, and up to where, is a private key of the state, so a run that
+   goes on after a kill, or on another machine, sees the same summary.
+2. What the summary stands for is appended to a file first, and the summary names it.
+3. A model that says its context is too long gets a summary at once, and is asked once more.
+4. Where the cut is never parts a tool's result from its call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from pregel.agents.deep.backends.base import Backend
+from pregel.agents.deep.eviction import artifacts_root
+from pregel.agents.flow import AgentFlow, either
+from pregel.agents.middleware.base import AgentMiddleware
+from pregel.agents.middleware.requests import ExtendedModelResponse, ModelRequest, ModelResponse
+from pregel.agents.middleware.summarization import PROMPT, Size, Summarizer, Trigger, safe_cut, with_calls
+from pregel.agents.models.errors import ContextOverflowError
+from pregel.agents.state import AgentState, PrivateStateAttr
+from pregel.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    count_tokens_approximately,
+    get_buffer_string,
+)
+from pregel.types import Command
+
+LONGEST = 1_000_000  # lines of a history that are read to append to it
+OLD_ARGUMENT, KEPT_OF_IT = 2000, 20
+WRITING = frozenset({"write_file", "edit_file"})
+HEADING = "A summary of the conversation so far{place}:\n\n{summary}"
+
+
+class SummarizationEvent(TypedDict):
+    """Where the history was cut: the id of the last message that the summary stands for, and the summary."""
+
+    cutoff_id: str
+    summary: str
+    file_path: str | None
+
+
+class SummarizedState(AgentState):
+    """The last cut."""
+
+    _summarization_event: NotRequired[Annotated[SummarizationEvent, PrivateStateAttr]]
+
+
+class SummarizationMiddleware(AgentMiddleware):
+    """Shows the model a summary for the beginning of a long history; see the module.
+
+    `trigger` and `keep` are sizes as in `agents.middleware.SummarizationMiddleware`; `backend` takes the history.
+    """
+
+    state_schema = SummarizedState
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        backend: Backend,
+        trigger: Trigger | None = None,
+        keep: Size = ("messages", 20),
+        token_counter: Callable[[list[BaseMessage]], int] = count_tokens_approximately,
+        summary_prompt: str = PROMPT,
+        trim_tokens_to_summarize: int | None = 4000,
+        summarizer: Any = None,
+    ) -> None:
+        self.backend = backend
+        self.sizes = Summarizer(
+            model,
+            trigger=trigger,
+            keep=keep,
+            token_counter=token_counter,
+            summary_prompt=summary_prompt,
+            trim_tokens_to_summarize=trim_tokens_to_summarize,
+            summarizer=summarizer,
+        )
+
+    def wrap_model_call(self, request: ModelRequest, *_: Any) -> Any:
+        """Ask with the summary; summarise before when it is time, or afterwards when the model says so."""
+        event: SummarizationEvent | None = request.state.get("_summarization_event")
+        messages = _after(event, request.messages)
+        new: SummarizationEvent | None = None
+        if self.sizes.is_due(messages):
+            new, messages = yield from self._summarised(event, messages)
+        try:
+            response = yield request.override(messages=messages)
+        except ContextOverflowError:
+            newer, shorter = yield from self._summarised(new or event, messages, hard=True)
+            if newer is None:
+                raise
+            new = newer
+            response = yield request.override(messages=shorter)
+        if new is None:
+            return response
+        command: Command[Any] = Command(update={"_summarization_event": new})
+        return ExtendedModelResponse(_as_response(response), command)
+
+    def _summarised(
+        self, event: SummarizationEvent | None, messages: list[BaseMessage], *, hard: bool = False
+    ) -> AgentFlow[tuple[SummarizationEvent | None, list[BaseMessage]]]:
+        """The next cut, and the messages behind it; None and the same ones when nothing can be cut off."""
+        wanted = self.sizes.kept_from(messages)
+        if hard:  # what was to be kept is too long as well
+            wanted = max(wanted, len(messages) // 2)
+        cut = safe_cut(messages, wanted)
+        gone = messages[:cut]
+        last = next((message.id for message in reversed(gone) if message.id is not None), None)
+        if cut <= 0 or last is None:
+            return None, [_with_short_arguments(message) for message in messages] if hard else messages
+        summary = yield from self.sizes.summary(gone)
+        path = yield from self._offloaded(last, gone, event)
+        new = SummarizationEvent(cutoff_id=last, summary=summary, file_path=path)
+        kept = with_calls(messages[cut:])
+        if hard:
+            kept = [_with_short_arguments(message) for message in kept]
+        return new, [_summary_message(new), *kept]
+
+    def _offloaded(
+        self, cutoff: str, gone: Sequence[BaseMessage], event: SummarizationEvent | None
+    ) -> AgentFlow[str | None]:
+        """Append what goes to the file of the thread's history; None when that fails."""
+        path = f"{artifacts_root(self.backend)}/conversation_history/{cutoff}.md"
+        before = ""
+        if event is not None and event["file_path"] is not None:
+            path = event["file_path"]
+            read = yield either(self.backend.read, self.backend.aread, path, 0, LONGEST)
+            if read.error is not None or read.file_data is None:
+                return None
+            before = read.file_data["content"] + "\n"
+        told = [message for message in gone if message.additional_kwargs.get("lc_source") != "summarization"]
+        text = f"{before}<section>\n{get_buffer_string(told, format='xml')}\n</section>\n"
+        written = yield either(self.backend.write, self.backend.awrite, path, text)
+        return None if written.error is not None else path
+
+
+def _after(event: SummarizationEvent | None, messages: list[BaseMessage]) -> list[BaseMessage]:
+    """The messages behind a cut, with the summary before them; all when the cut is not among them any more."""
+    if event is None:
+        return messages
+    at = next((index for index, message in enumerate(messages) if message.id == event["cutoff_id"]), None)
+    return messages if at is None else [_summary_message(event), *with_calls(messages[at + 1 :])]
+
+
+def _summary_message(event: SummarizationEvent) -> HumanMessage:
+    place = f" (the whole of it is in {event['file_path']})" if event["file_path"] else ""
+    text = HEADING.replace("{place}", place).replace("{summary}", event["summary"])
+    return HumanMessage(text, additional_kwargs={"lc_source": "summarization"}, id=f"summary-{event['cutoff_id']}")
+
+
+def _with_short_arguments(message: BaseMessage) -> BaseMessage:
+    """The message with the long texts that it once wrote to files cut short."""
+    if not isinstance(message, AIMessage) or not any(call["name"] in WRITING for call in message.tool_calls):
+        return message
+    calls = [
+        {**call, "args": _short_ones(call["args"])} if call["name"] in WRITING else call for call in message.tool_calls
+    ]
+    return message.model_copy(update={"tool_calls": calls})
+
+
+def _short_ones(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {key: _short(value) for key, value in arguments.items()}
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > OLD_ARGUMENT:
+        return f"{value[:KEPT_OF_IT]}... ({len(value)} characters were written)"
+    return value
+
+
+def _as_response(response: Any) -> ModelResponse:
+    return response if isinstance(response, ModelResponse) else ModelResponse([response])

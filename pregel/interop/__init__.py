@@ -1,0 +1,1 @@
+"""Objects of other libraries inside graphs of ours."""

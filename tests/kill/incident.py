@@ -1,0 +1,107 @@
+"""An agent that handles an incident, as a program that dies where it is told.
+
+``python -m tests.kill.incident DIRECTORY ACTION``: `run` and `resume` go on with the thread, `approve` answers its
+question. What it does outside of its thread leaves a line in ``DIRECTORY/log``. It dies once, at the point that KILL_AT
+names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from pregel import Command
+from pregel.agents import ScriptedModel, ToolRuntime, create_agent, tool
+from pregel.agents.middleware import HumanInTheLoopMiddleware
+from pregel.agents.models import ChatRequest, call_tool, call_tools
+from pregel.checkpoint.sqlite import SqliteSaver
+
+POINTS = ("telemetry recorded", "proposal made", "waiting", "remediation done")
+CONFIG: Any = {"configurable": {"thread_id": "incident"}}
+
+
+class Outside:
+    """The world: a log of what was done, and the one effect that must not happen twice."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def note(self, line: str) -> None:
+        with (self.directory / "log").open("a") as log:
+            log.write(f"{line}\n")
+
+    def die_at(self, point: str) -> None:
+        """SIGKILL, the first time this point is reached."""
+        mark = self.directory / "died"
+        if os.environ.get("KILL_AT") == point and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def remediate(self, proposal: str, key: str) -> str:
+        """The identifier of what was done under this key; it is done once."""
+        done = self.directory / f"done-{key}"
+        if not done.exists():
+            done.write_text(proposal)
+            self.note(f"remediated {proposal}")
+        return f"change-{key[:8]}"
+
+
+def build(outside: Outside, saver: Any) -> Any:
+    """The agent."""
+
+    @tool
+    def logs() -> str:
+        """Read the logs."""
+        outside.note("read logs")
+        return "errors since 12:00"
+
+    @tool
+    def metrics() -> str:
+        """Read the metrics."""
+        outside.note("read metrics")
+        return "cpu 100%"
+
+    @tool
+    def remediate(proposal: str, runtime: ToolRuntime) -> str:
+        """Carry a proposal out."""
+        outside.note(f"attempt {runtime.attempt}")
+        change = outside.remediate(proposal, runtime.idempotency_key)
+        outside.die_at("remediation done")
+        return change
+
+    def script(request: ChatRequest) -> Any:
+        turn = sum(message.type == "ai" for message in request.messages)
+        if turn == 0:
+            return call_tools(call_tool("logs"), call_tool("metrics"))
+        if turn == 1:
+            outside.die_at("telemetry recorded")
+            answer = call_tool("remediate", {"proposal": f"proposal {uuid4()}"})  # another one each time it is asked
+            outside.note("asked for a proposal")
+            outside.die_at("proposal made")
+            return answer
+        return f"done: {request.messages[-1].text}"
+
+    approval = HumanInTheLoopMiddleware({"remediate": {"allowed_decisions": ["approve", "reject"]}})
+    return create_agent(ScriptedModel(script), [logs, metrics, remediate], middleware=[approval], checkpointer=saver)
+
+
+def main(directory: str, action: str) -> None:
+    outside = Outside(Path(directory))
+    given: Any = {"run": {"messages": "it is slow"}, "resume": None}.get(action)
+    if action == "approve":
+        given = Command(resume={"decisions": [{"type": "approve"}]})
+    with SqliteSaver.from_conn_string(f"{directory}/threads.db") as saver:
+        agent = build(outside, saver)
+        result = agent.invoke(given, CONFIG)
+        asked = [question.value for question in agent.get_state(CONFIG).interrupts]
+        print(json.dumps({"asked": asked, "last": result["messages"][-1].text}), flush=True)
+        outside.die_at("waiting")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

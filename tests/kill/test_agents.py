@@ -1,0 +1,62 @@
+"""An agent whose process is killed at every point that matters: nothing is done twice, nothing shown is replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pregel
+from tests.kill.incident import POINTS
+
+TOP = Path(pregel.__file__).parents[1]
+
+
+def play(directory: Path, action: str, kill_at: str = "") -> Any:
+    """What the program said; None when it died."""
+    environment = {**os.environ, "PYTHONPATH": str(TOP), "KILL_AT": kill_at}
+    command = [sys.executable, "-W", "error", "-m", "tests.kill.incident", str(directory), action]
+    done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode == -signal.SIGKILL:
+        return json.loads(done.stdout) if done.stdout else None
+    assert 0 == done.returncode, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.acceptance("S2-31", "S2-32", "S5-4")
+@pytest.mark.parametrize("point", POINTS)
+def test_an_incident_is_handled_once_wherever_its_process_dies(point: str, tmp_path: Path) -> None:
+    told = play(tmp_path, "run", point) or play(tmp_path, "resume", point)
+    (asked,) = told["asked"]
+    proposal = asked["action_requests"][0]["args"]["proposal"]
+
+    again = play(tmp_path, "resume", point)
+    assert told["asked"] == again["asked"]
+    told = play(tmp_path, "approve", point) or play(tmp_path, "resume", point)
+
+    log = Counter((tmp_path / "log").read_text().splitlines())
+    assert (1, 1) == (log["read logs"], log["read metrics"])
+    assert 1 == log[f"remediated {proposal}"]
+    assert 1 == sum(count for line, count in log.items() if line.startswith("remediated"))
+    assert (2 if point == "proposal made" else 1) == log["asked for a proposal"]
+    assert told["last"].startswith("done: change-")
+    assert (tmp_path / "died").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.acceptance("S1-63", "S2-31")
+def test_the_demo_of_an_agent_needs_nothing_but_this_machine() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(TOP)}
+    command = [sys.executable, "-W", "error", "-m", "pregel.cli", "demo", "agent"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "Your trip is confirmed: TRIP-1001." in done.stdout
