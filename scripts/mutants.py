@@ -340,6 +340,20 @@ MUTANTS = (
         "            append = held.followed_by(append)\n        if self.holds",
     ),
     mutant(
+        "async: what is held back waits for the next append, however long that takes",
+        "tests/behaviour/test_durability_async.py",
+        "pregel/engine/journal.py",
+        "            if self.held is append:\n",
+        "            if self.held is not append:\n",
+    ),
+    mutant(
+        "sqlite: what a disk error left unclear is not sent again",
+        "tests/behaviour/test_disk_faults.py",
+        "pregel/checkpoint/sqlite/saver.py",
+        "            if not is_io_error(error):\n                raise explanation(",
+        "            if True:\n                raise explanation(",
+    ),
+    mutant(
         "async: the claim is not waited for",
         ASYNC,
         "pregel/engine/journal.py",

@@ -42,11 +42,13 @@ class Holding(Protocol):
 class Background:
     """The thread that keeps the time, and the workers that append."""
 
-    def __init__(self) -> None:
+    def __init__(self, moment: float = MOMENT) -> None:
+        self.moment = moment
         self._start_over()
 
     def _start_over(self) -> None:
         self._fresh: deque[Holding] = deque()
+        self._seen: list[tuple[Holding, Append]] = []  # at the last look
         self._wake = threading.Event()
         self._lock = threading.Lock()
         self._asleep = False
@@ -73,7 +75,7 @@ class Background:
 
     def drain(self) -> None:
         """Send all that is held back, at the end of the interpreter."""
-        for run, _ in self._seen():
+        for run in [*self._fresh, *(run for run, _ in self._seen)]:
             run.flush()
 
     def _start(self) -> None:
@@ -83,15 +85,12 @@ class Background:
                 self._thread.start()
 
     def _keep_time(self) -> None:
-        last: list[tuple[Holding, Append]] = []
         looks = 0
         while True:
-            for run, append in last:
-                run.let_go(append)
             looks = 0 if self._fresh else looks + 1
-            last = self._seen()
+            self._look()
             if looks < LOOKS:
-                time.sleep(MOMENT)
+                time.sleep(self.moment)
                 continue
             self._wake.clear()
             self._asleep = True
@@ -100,13 +99,16 @@ class Background:
             self._asleep = False
             looks = 0
 
-    def _seen(self) -> list[tuple[Holding, Append]]:
-        seen: list[tuple[Holding, Append]] = []
+    def _look(self) -> None:
+        """Let go what was seen at the last look, and see what came since."""
+        for run, append in self._seen:
+            run.let_go(append)
+        self._seen = []
         while self._fresh:
             run = self._fresh.popleft()
-            if (append := run.held) is not None:
-                seen.append((run, append))
-        return seen
+            held = run.held
+            if held is not None:
+                self._seen.append((run, held))
 
     def after_fork(self) -> None:
         """In a child process: its parent sends what its parent held back."""

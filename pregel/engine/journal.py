@@ -246,8 +246,12 @@ class BlockingJournal(Journal):
         """Send this append from another thread, unless the run has taken it meanwhile."""
         with self._lock:
             if self.held is append:
-                self.held = None
-                self.flight = background.submit(partial(self.send, append))
+                try:
+                    self.flight = background.submit(partial(self.send, append))
+                except RuntimeError:  # the interpreter ends, and sends what is held back when its threads are done
+                    background.watch(self)
+                else:
+                    self.held = None
 
     def _take(self) -> Append | None:
         """What is held back, which nobody else sends from here on; None once what was in flight has landed."""

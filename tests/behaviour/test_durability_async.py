@@ -47,7 +47,7 @@ def test_a_step_is_stored_while_the_next_one_runs(run: Runner, tmp_path: Path, t
         def slow(state: Any) -> dict[str, Any]:
             saver.news.clear()
             before = len(saver.landed)
-            stored.append(saver.news.wait(30) or len(saver.landed) > before)
+            stored.append(saver.news.wait(10) or len(saver.landed) > before)
             return {"a": ["slow"]}
 
         async def aslow(state: Any) -> dict[str, Any]:
