@@ -36,6 +36,7 @@
     │   ├── JoinStarvedError
     │   ├── NodeCancelledError
     │   ├── NodeTimeoutError
+    │   ├── ReducerLawError
     │   └── TaskNotFound
     ├── StoreError                       the saver refused, failed or lost something
     │   ├── ThreadBusy
@@ -43,6 +44,7 @@
     │   ├── ThreadDeleted
     │   ├── StoreMoved
     │   ├── JournalDamaged
+    │   ├── ReducerChanged
     │   └── SerializationError (TypeError)
     ├── EmptyChannelError                a channel was read that holds nothing
     └── InternalError                    a bug of this library; carries the last events
@@ -362,6 +364,12 @@ class NodeTimeoutError(RunError):
         self.timeout = run_timeout if kind == "run" else idle_timeout
 
 
+class ReducerLawError(RunError):
+    """A reducer does not give the same for the same writes."""
+
+    code = "REDUCER_LAW"
+
+
 class TaskNotFound(RunError):
     """The task is not part of this step."""
 
@@ -427,6 +435,12 @@ class JournalDamaged(StoreError):
     """A stored record that the thread needs is missing or does not fit."""
 
     code = "JOURNAL_DAMAGED"
+
+
+class ReducerChanged(StoreError):
+    """A stored value can only be made again by a reducer that the channel does not have any more."""
+
+    code = "REDUCER_CHANGED"
 
 
 class SerializationError(StoreError, TypeError):

@@ -35,6 +35,9 @@ TASKS = "tests/behaviour/test_tasks.py"
 AHEAD = "tests/simulation/test_write_ahead.py"
 SAVERS = "tests/behaviour/savers/test_appends.py"
 UPKEEP = "tests/behaviour/savers/test_housekeeping.py"
+LOGS = "tests/simulation/test_explore_logs.py::test_logs_end_the_same_in_every_order_and_after_every_death"
+LISTS = "tests/behaviour/savers/test_log_channels.py"
+BATCHES = "tests/unit/test_batches.py"
 FIRST_TIER = "tests/behaviour/test_first_tier_savers.py"
 
 
@@ -520,6 +523,76 @@ MUTANTS = (
         "pregel/engine/journal.py",
         "            if self.held_saves:\n",
         "            if False:\n",
+    # lists that grow, and channels that are folded
+    mutant(
+        "logs: a delta names another predecessor",
+        LOGS,
+        "pregel/checkpoint/ledger.py",
+        "kind, blob, before.at, before.base, news.layout, news.n)]",
+        "kind, blob, before.base, before.base, news.layout, news.n)]",
+    ),
+    mutant(
+        "logs: a cache is written without being compared",
+        f"{BATCHES}::test_a_reducer_that_does_not_give_the_same_again_is_found_before_a_cache_is_written",
+        "pregel/checkpoint/batches.py",
+        "    if encode(found) == whole:\n        return True\n",
+        "    return True\n",
+    ),
+    mutant(
+        "logs: a batch in another order",
+        f"{BATCHES}::test_several_writes_and_several_supersteps_fold_as_they_were_recorded",
+        "pregel/checkpoint/batches.py",
+        "[encode(write) for write in batch] for batch in batches",
+        "[encode(write) for write in reversed(batch)] for batch in batches",
+    ),
+    mutant(
+        "logs: the batches of a run become one",
+        f"{LISTS}::test_exit_keeps_the_batches_of_its_supersteps_apart[memory]",
+        "pregel/engine/journal.py",
+        "batches=[*held.batches, *log.batches]",
+        "batches=[[write for batch in (*held.batches, *log.batches) for write in batch]]",
+    ),
+    mutant(
+        "logs: another reducer folds",
+        f"{BATCHES}::test_another_reducer_is_refused",
+        "pregel/channels/batches.py",
+        "if fold != self.fold:",
+        "if not fold:",
+    ),
+    mutant(
+        "logs: deltas stand on what another branch stored",
+        f"{BATCHES}::test_a_tip_of_another_value_is_not_built_on",
+        "pregel/checkpoint/batches.py",
+        " or log.base is not tip.last",
+        "",
+    ),
+    mutant(
+        "logs: an item that was written again counts as kept",
+        "tests/unit/test_channel_growth.py::test_a_message_that_was_written_again_is_in_no_run",
+        "pregel/channels/growth.py",
+        "if place < beyond or id(item) in written:",
+        "if place < beyond:",
+    ),
+    mutant(
+        "logs: messages join by an index that forgot some",
+        "tests/unit/test_message_index.py::test_whatever_is_previewed_and_written_the_answer_is_that_of_the_reducer",
+        "pregel/messages/index.py",
+        "or places.get(key, length) < length",
+        "or places.get(key, length) < length - 1",
+    ),
+    mutant(
+        "logs: prune keeps no chain",
+        f"{LISTS}::test_prune_keeps_what_the_newest_checkpoint_stands_on_and_little_more[memory]",
+        "pregel/checkpoint/housekeeping.py",
+        '            kept.add((*address, "delta"))\n            address =',
+        "            address =",
+    ),
+    mutant(
+        "logs: a write that a delta holds is not that delta's",
+        f"{LISTS}::test_writes_that_a_delta_holds_read_back[memory]",
+        "pregel/checkpoint/ledger.py",
+        "row.blob == value.blob and ",
+        "",
     ),
 )
 

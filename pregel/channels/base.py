@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
+from pregel.channels.batches import Batches
+from pregel.channels.growth import Growth
 from pregel.errors import EmptyChannelError
 
 Value = TypeVar("Value")
@@ -59,6 +61,8 @@ class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
     """Whether `finish` is defined."""
     consumes: ClassVar[bool] = False
     """Whether `consume` is defined."""
+    growth: Growth | Batches | None = None
+    """What is known of how the value came about, for a channel that can be stored by what is new in it."""
     snapshots: ClassVar[bool] = False
     """Whether ``snapshot()`` gives what is stored when `checkpoint` keeps nothing."""
     _foreign: ClassVar[bool] = False  # may hold attributes that our classes do not know

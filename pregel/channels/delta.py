@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, Self
 
 from pregel.channels.base import MISSING, BaseChannel, DeltaSnapshot, Missing, Value, copy_container
+from pregel.channels.batches import Batches, Unfolded
+from pregel.channels.growth import Growth, growth_of
+from pregel.channels.law import TRIES, check_law
 from pregel.channels.overwrite import overwrite_in, overwrite_of
 from pregel.channels.reducer import Start, same_reducer, start_of
 from pregel.errors import DefinitionError
@@ -22,7 +25,17 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
     reducer that was moved or renamed still counts as the same; it defaults to ``module:qualname``.
     """
 
-    __slots__ = ("default_factory", "name", "reducer", "snapshot_frequency", "start", "value")
+    __slots__ = (
+        "default_factory",
+        "growth",
+        "name",
+        "reducer",
+        "snapshot_frequency",
+        "start",
+        "strict",
+        "tries",
+        "value",
+    )
     expires: ClassVar[bool] = False
 
     def __init__(
@@ -43,6 +56,17 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
         self.default_factory = default_factory
         self.start = self._start(default_factory)
         self.value: Value = copy_container(self.start())
+        self.growth = self._growth() if type(self) is DeltaChannel else None
+        self.strict = False
+        self.tries = TRIES  # of the reducer's law; a graph sets them back
+
+    def _growth(self) -> Growth | Batches:
+        """Batches, since a reducer may change any item that it is given; ours do not."""
+        known = growth_of(self.reducer, None)
+        if known is None:
+            return Batches(self.fold, self.refold, self.snapshot_frequency)
+        known.every = self.snapshot_frequency
+        return known
 
     def _start(self, default_factory: Start[Value] | None) -> Start[Value]:
         start = default_factory or start_of(self.typ)
@@ -78,11 +102,28 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
         new.value = copy_container(new.start())
         return new
 
+    def on_trial(self, *, strict: bool) -> Self:
+        """The channel with its law tried at the first updates; `strict` makes an error of the warning."""
+        new = self.copy()
+        new.strict = strict
+        new.tries = 0 if isinstance(self.growth, Batches) else TRIES
+        return new
+
     def update(self, values: Sequence[Any]) -> bool:
         if not values:
             return False
         whole = overwrite_in(values, self.key)
-        self.value = self._folded(self.value, values) if whole is MISSING else self._base(whole)
+        if whole is not MISSING:
+            self.value = self._base(whole)
+            if self.growth is not None:
+                self.growth.forget()
+            return True
+        if self.tries < TRIES:
+            self.tries += 1
+            check_law(self.reducer, lambda: copy_container(self.start()), values, channel=self.key, strict=self.strict)
+        self.value = self._folded(self.value, values)
+        if self.growth is not None:
+            self.growth.note(values)
         return True
 
     def replay_writes(self, writes: Sequence[PendingWrite]) -> None:
@@ -94,6 +135,15 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
             else:
                 value, batch = self._base(whole), []
         self.value = self._folded(value, batch) if batch else value
+        if self.growth is not None:
+            self.growth.forget()
+
+    def refold(self, value: Any, batches: Sequence[Sequence[Any]]) -> Any:
+        """What recorded batches make of a stored value, one call of the reducer for each."""
+        value = value.value if isinstance(value, DeltaSnapshot) else value
+        for batch in batches:
+            value = self._folded(value, batch)
+        return value
 
     def _folded(self, value: Value, writes: Sequence[Any]) -> Value:
         """What the reducer makes of it; all that it gets is its own, so it may work in place."""
@@ -118,17 +168,30 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
             return DeltaSnapshot(self.value)  # bare, it would be read as something else
         return self.value
 
-    def from_checkpoint(self, checkpoint: Value | DeltaSnapshot[Value] | Missing | None) -> Self:
-        """A new channel with that state: a snapshot or a plain value; MISSING and None give a fresh one."""
+    def from_checkpoint(self, checkpoint: Value | DeltaSnapshot[Value] | Unfolded | Missing | None) -> Self:
+        """A new channel with that state: a snapshot, a plain value, or batches to fold. MISSING and None: a fresh one.
+
+        ReducerChanged when another reducer made it.
+        """
         new = self.copy()
         if checkpoint is MISSING or checkpoint is None:
-            new.value = copy_container(self.start())
+            return new._fresh()
+        if isinstance(checkpoint, Unfolded):
+            new.value = checkpoint.folded(self.refold, self.fold, self.key)
         else:
             new.value = copy_container(checkpoint.value if isinstance(checkpoint, DeltaSnapshot) else checkpoint)
+        if self.growth is not None:
+            new.growth = self.growth.since(checkpoint if isinstance(self.growth, Batches) else new.value)
         return new
+
+    def _fresh(self) -> Self:
+        self.value = copy_container(self.start())
+        return self
 
     def copy(self) -> Self:
         new = self._blank()
         new.reducer, new.snapshot_frequency, new.name = self.reducer, self.snapshot_frequency, self.name
         new.default_factory, new.start, new.value = self.default_factory, self.start, self.value
+        new.growth = None if self.growth is None else self.growth.since(None)
+        new.strict, new.tries = self.strict, self.tries
         return new

@@ -17,6 +17,7 @@ from typing import Annotated, Any, ClassVar, Generic, NotRequired, Required, Sel
 from typing_extensions import ReadOnly
 
 from pregel.channels.base import MISSING, BaseChannel, DeltaSnapshot, Missing, Value, copy_container
+from pregel.channels.growth import growth_of, index_of
 from pregel.channels.overwrite import CARRIERS, overwrite_in
 
 Start = Callable[[], Value]
@@ -37,7 +38,7 @@ class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
     has no empty value it starts empty, and the first write becomes the value.
     """
 
-    __slots__ = ("operator", "pure", "start", "value")
+    __slots__ = ("direct", "growth", "index", "operator", "pure", "start", "value")
     expires: ClassVar[bool] = False
 
     def __init__(
@@ -48,6 +49,10 @@ class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
         self.pure = isinstance(operator, BuiltinFunctionType) and operator in _PURE
         self.start = default_factory or start_of(typ)
         self.value: Value | Missing = started(self.start)
+        # how a class of the user's changes the value is not known
+        self.growth = growth_of(operator, self.value) if type(self) is BinaryOperatorAggregate else None
+        self.index = index_of(operator) if self.growth is not None else None
+        self.direct = self.pure and self.growth is None
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -60,15 +65,30 @@ class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
         if not values:
             return False
         value = self.value
-        if len(values) == 1 and self.pure and value is not MISSING and not isinstance(values[0], CARRIERS):
+        if len(values) == 1 and self.direct and value is not MISSING and not isinstance(values[0], CARRIERS):
             self.value = self.operator(value, values[0])
         elif (whole := overwrite_in(values, self.key)) is not MISSING:
             self.value = copy_container(whole)
+            if self.growth is not None:
+                self.growth.forget()
         elif value is MISSING:
             self.value = self._folded(values[0], values[1:])
+        elif self.index is not None and (longer := self._extended(value, values)) is not None:
+            self.value = longer
+            self.growth.add(values)  # type: ignore[union-attr]  # an index comes with one
         else:
             self.value = self._folded(value, values)
+            if self.growth is not None:
+                self.growth.note(values)
         return True
+
+    def _extended(self, value: Any, writes: Sequence[Value]) -> Any:
+        """The value when all of this only comes to its end; None when the reducer has to say."""
+        for write in writes:
+            value = self.index.extended(value, write)  # type: ignore[union-attr]  # asked for only where there is one
+            if value is None:
+                return None
+        return value
 
     def _folded(self, value: Value, writes: Sequence[Value]) -> Value:
         if self.pure and writes:
@@ -92,15 +112,24 @@ class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
     def from_checkpoint(self, checkpoint: Value | DeltaSnapshot[Value] | Missing) -> Self:
         """A new channel with that state; a DeltaSnapshot is from when the key was a DeltaChannel."""
         new = self.copy()
+        if self.index is not None:
+            new.index = index_of(self.operator)
         if checkpoint is MISSING:
             new.value = started(self.start)
         else:
             new.value = copy_container(checkpoint.value if isinstance(checkpoint, DeltaSnapshot) else checkpoint)
+            if self.growth is not None:
+                new.growth = self.growth.since(new.value)
         return new
 
     def copy(self) -> Self:
         new = self._blank()
         new.operator, new.pure, new.start, new.value = self.operator, self.pure, self.start, self.value
+        new.direct, new.index, new.growth = (
+            self.direct,
+            self.index,
+            None if self.growth is None else self.growth.since(None),
+        )
         return new
 
 

@@ -9,22 +9,25 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pregel.checkpoint import flows, foreign, housekeeping
 from pregel.checkpoint.base import (
+    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    DeltaChannelHistory,
     get_checkpoint_id,
 )
+from pregel.checkpoint.decode import Prototypes
 from pregel.checkpoint.journal_saver import JournalSaver, Listing, address, put_record, writes_record
 from pregel.checkpoint.keys import thread_digest
 from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
-from pregel.checkpoint.shapes import coordinates, tuple_of
+from pregel.checkpoint.shapes import coordinates, history_in, tuple_of
 from pregel.checkpoint.verify import Finding, verify_flow
 from pregel.config import RunnableConfig
 from pregel.errors import AsyncOnlyError
@@ -113,6 +116,16 @@ class AsyncJournalSaver(JournalSaver):
         saved = (await self.aload(thread, [Load(ns, get_checkpoint_id(config))])).saved[0]
         return None if saved is None else tuple_of(thread, saved)
 
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        thread, ns = address(config)
+        saved = (await self.aload(thread, [Load(ns, get_checkpoint_id(config))])).saved[0]
+        found, rest = history_in(saved, channels)
+        if rest:
+            found |= await BaseCheckpointSaver.aget_delta_channel_history(self, config=config, channels=rest)
+        return found
+
     async def alist(
         self,
         config: RunnableConfig | None,
@@ -162,8 +175,8 @@ class AsyncJournalSaver(JournalSaver):
         left = [one for one in threads if await self.awrite(housekeeping.prune_flow(one, strategy, now)) is False]
         housekeeping.check_left(left, "pruned")
 
-    async def averify(self, thread_id: str) -> Sequence[Finding]:
-        return await self.aread(verify_flow(self._decoder(), thread_id))
+    async def averify(self, thread_id: str, *, channels: Prototypes | None = None) -> Sequence[Finding]:
+        return await self.aread(verify_flow(self._decoder(), thread_id, channels or {}))
 
     async def asweep(self, idle_for: float, *, strategy: str = "delete") -> Sequence[str]:
         now = time.time()

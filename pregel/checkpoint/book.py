@@ -12,6 +12,8 @@ from typing import Any, cast
 
 from pregel.channels import MISSING
 from pregel.channels.base import copy_container
+from pregel.channels.batches import Batched
+from pregel.channels.growth import Log
 from pregel.checkpoint.base import Checkpoint, CheckpointTuple
 from pregel.checkpoint.decode import iso
 from pregel.checkpoint.keys import counter_of, task_text, version_text
@@ -119,7 +121,7 @@ class Book:
             new[channel] = branch.versions[channel] = fresh[counter]
             branch.values.pop(channel, None)
             if value is not MISSING:
-                branch.values[channel] = value
+                branch.values[channel] = value.value if type(value) in (Log, Batched) else value
         for node, counters in save.seen.items():
             branch.seen[node] = _seen_texts(node, counters, before, branch)
         self._branches[save.ns] = branch

@@ -8,15 +8,21 @@ from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
 
+from pregel.channels import MISSING, BaseChannel, DeltaChannel
+from pregel.channels.batches import Unfolded
+from pregel.checkpoint.chains import Address, Chains, Wanted
 from pregel.checkpoint.keys import Names, id_text
+from pregel.checkpoint.logs import NAMED
 from pregel.checkpoint.manifest import Read
 from pregel.checkpoint.records import CheckpointRow, Saved, Write, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol
+from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.checkpoint.serde.metadata import metadata_of
 from pregel.errors import JournalDamaged
 
-Address = tuple[int, int]  # channel, at
 Base = tuple[bytes, bytes]  # id and manifest of the whole one
+Prototypes = Mapping[str, BaseChannel[Any, Any, Any]]
+"""The channels of a graph by name."""
 
 
 class UnknownNameError(LookupError):
@@ -26,10 +32,12 @@ class UnknownNameError(LookupError):
 class Decoder:
     """Reads the rows of a store."""
 
-    __slots__ = ("_loads", "names")
+    __slots__ = ("_dumps", "_lists", "_loads", "names")
 
     def __init__(self, serde: SerializerProtocol, names: Names) -> None:
+        self._dumps = serde.dumps_typed
         self._loads = serde.loads_typed
+        self._lists = serde.loads_lists if type(serde) is JsonPlusSerializer else None
         self.names = names
 
     def manifest(self, row: CheckpointRow, base: Base | None) -> Read:
@@ -43,8 +51,19 @@ class Decoder:
         """Where the values are that have a row of their own."""
         found: list[Address] = []
         for piece in read.manifest.channels.values():
-            if len(piece) == 3:
+            if len(piece) in (3, 6):
                 found.append((piece[0], piece[2]))
+        return found
+
+    @staticmethod
+    def wanted(read: Read) -> list[Wanted]:
+        """The same with what a delta stands on."""
+        found: list[Wanted] = []
+        for piece in read.manifest.channels.values():
+            if len(piece) == 3:
+                found.append((piece[0], piece[2], None))
+            elif len(piece) == 6:
+                found.append((piece[0], piece[2], piece[5]))
         return found
 
     def saved(
@@ -52,7 +71,7 @@ class Decoder:
         ns: str,
         row: CheckpointRow,
         read: Read,
-        values: Mapping[Address, tuple[str, bytes]],
+        chains: Chains,
         writes: Iterable[WriteRow],
     ) -> Saved:
         """The checkpoint. UnknownNameError when a name must be fetched first."""
@@ -79,8 +98,8 @@ class Decoder:
             read.manifest,
         )
         try:
-            self._fill(saved, read, values)
-            saved.writes = self._writes(writes)
+            self._fill(saved, read, chains)
+            saved.writes = self._writes(writes, chains)
         except KeyError as error:
             raise UnknownNameError(*error.args) from None
         if read.foreign is not None:
@@ -88,20 +107,34 @@ class Decoder:
             saved.foreign = self._loads((kind, blob))
         return saved
 
-    def _fill(self, saved: Saved, read: Read, values: Mapping[Address, tuple[str, bytes]]) -> None:
+    def differing(self, saved: Saved, other: Saved, channels: Prototypes) -> list[str]:
+        """The channels with a log of which two readings of one checkpoint do not agree.
+
+        Where a reducer is needed it is the one of these channels; without it nothing can be said.
+        """
+        found: list[str] = []
+        for key in saved.manifest.logs:
+            text = self.names.texts[key]
+            values = [_folded(one.values[text], text, channels) for one in (saved, other)]
+            if MISSING not in values and self._dumps(values[0]) != self._dumps(values[1]):
+                found.append(text)
+        return found
+
+    def _fill(self, saved: Saved, read: Read, chains: Chains) -> None:
         texts, loads = self.names.texts, self._loads
         for piece in read.manifest.channels.values():
             channel = texts[piece[0]]
             saved.counters[channel] = piece[1]
             saved.ats[channel] = piece[2]
             match len(piece):
-                case 3:
-                    found = values.get((piece[0], piece[2]))
-                    if found is None:
-                        raise JournalDamaged(
-                            f"The value of {channel!r} at {piece[2]} is gone (checkpoint {saved.id}).", channel=channel
-                        )
-                    saved.values[channel] = loads(found)
+                case 3 | 6:
+                    try:
+                        saved.values[channel], tip = chains.value(piece[0], piece[2], loads, self._lists)
+                    except JournalDamaged as error:
+                        where = f"The value of {channel!r} at {piece[2]} is gone (checkpoint {saved.id})."
+                        raise JournalDamaged(f"{where} {error.message}", channel=channel) from None
+                    if tip is not None:
+                        read.manifest.logs[piece[0]] = tip
                 case 4:
                     if piece[3] is not None:
                         saved.values[channel] = loads(("msgpack", piece[3])) if piece[3] else None
@@ -114,14 +147,14 @@ class Decoder:
         if read.updated is not None:
             saved.updated = [texts[key] for key in read.updated]
 
-    def _writes(self, rows: Iterable[WriteRow]) -> list[Write]:
+    def _writes(self, rows: Iterable[WriteRow], chains: Chains) -> list[Write]:
         texts, loads = self.names.texts, self._loads
         writes = [
             Write(
                 id_text(row.task),
                 row.idx,
                 texts[row.channel],
-                loads((row.type, row.blob)),
+                loads((row.type, row.blob) if row.type != NAMED else chains.tail(row.channel, int(row.blob))),
                 row.path,
                 texts[row.name],
                 None if row.child is None else id_text(row.child),
@@ -141,3 +174,13 @@ def iso(seconds: float) -> str:
 def filters(metadata: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
     """Whether every wanted key is equal; None also matches a key that is not there."""
     return not wanted or all(metadata.get(key) == value for key, value in wanted.items())
+
+
+def _folded(value: Any, name: str, channels: Prototypes) -> Any:
+    """The value; MISSING when only a reducer that is not there can make it."""
+    if type(value) is not Unfolded:
+        return value
+    channel = channels.get(name)
+    if not isinstance(channel, DeltaChannel) or channel.fold != value.fold:  # another graph's channel of that name
+        return MISSING
+    return channel.from_checkpoint(value).get()

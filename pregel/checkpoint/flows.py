@@ -17,8 +17,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from pregel.checkpoint.chains import CacheUnreadableError, Chains
 from pregel.checkpoint.decode import Decoder, UnknownNameError, filters
 from pregel.checkpoint.keys import Names, id_bytes, id_text, thread_digest
+from pregel.checkpoint.logs import NAMED
 from pregel.checkpoint.records import (
     Append,
     CheckpointRow,
@@ -171,8 +173,10 @@ def _load_one(decoder: Decoder, thread: ThreadRow, load: Load, heads: dict[str, 
     return saved[0]
 
 
-def saved_flow(decoder: Decoder, tno: int, ns_text: str, rows: Sequence[CheckpointRow]) -> Flow[list[Saved]]:
-    """Checkpoints of one namespace, with bases, values and writes."""
+def saved_flow(
+    decoder: Decoder, tno: int, ns_text: str, rows: Sequence[CheckpointRow], *, caches: bool = True
+) -> Flow[list[Saved]]:
+    """Checkpoints of one namespace, with bases, values and writes; the values without the help of `caches` if so."""
     ns = rows[0].ns
     bases: dict[bytes, bytes] = {}
     for base in {row.base for row in rows if row.base is not None}:
@@ -182,19 +186,24 @@ def saved_flow(decoder: Decoder, tno: int, ns_text: str, rows: Sequence[Checkpoi
         decoder.manifest(row, (row.base, bases[row.base]) if row.base is not None and row.base in bases else None)
         for row in rows
     ]
-    values: dict[tuple[int, int], tuple[str, bytes]] = {}
-    if wanted := {address for read in reads for address in decoder.addresses(read)}:
-        for channel, at, kind, blob in (yield Sql("values", (tno, ns, list(wanted)))):
-            values[channel, at] = kind, blob
+    chains = Chains(caches=caches)
+    wanted = {one for read in reads for one in decoder.wanted(read)}
     writes: dict[bytes, list[WriteRow]] = {row.id: [] for row in rows}
     for row in (yield Sql("writes", (tno, ns, min(writes), max(writes)))):
         if row[1] in writes:
             writes[row[1]].append(WriteRow(*row))
+    named = {(row.channel, int(row.blob)) for found in writes.values() for row in found if row.type == NAMED}
     while True:
+        while spans := chains.missing(wanted):
+            chains.add((yield Sql("values", (tno, ns, spans))))
+        if spans := chains.named(named):
+            chains.add((yield Sql("values", (tno, ns, spans))))
         try:
             return [
-                decoder.saved(ns_text, row, read, values, writes[row.id]) for row, read in zip(rows, reads, strict=True)
+                decoder.saved(ns_text, row, read, chains, writes[row.id]) for row, read in zip(rows, reads, strict=True)
             ]
+        except CacheUnreadableError as error:
+            chains.drop(error.address)
         except UnknownNameError as error:
             found = yield Sql("names", (decoder.names.last, *error.args))
             if not found:

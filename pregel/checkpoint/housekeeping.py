@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from pregel.checkpoint.decode import Address, Base, Decoder
+from pregel.checkpoint.chains import Address
+from pregel.checkpoint.decode import Base, Decoder
 from pregel.checkpoint.flows import LAST, Many, Row, Sql, delete_flow, thread_row
 from pregel.checkpoint.keys import id_text, thread_digest
 from pregel.checkpoint.lease import is_dead
+from pregel.checkpoint.logs import NAMED
 from pregel.checkpoint.manifest import Manifest, Read, pack
 from pregel.checkpoint.records import CheckpointRow, ThreadRow
 from pregel.checkpoint.serde.metadata import shown_of
@@ -69,7 +71,7 @@ def _keep_latest(tno: int) -> Flow[None]:
         yield Many("set_parent", [(None, tno, head.ns, head.id)])
         yield Sql("prune_checkpoints", (tno, head.ns, head.id))
         yield Sql("prune_writes", (tno, head.ns, head.id))
-        yield from _sweep_values(tno, head.ns, Decoder.addresses(read))
+        yield from _root_values(tno, head.ns, Decoder.addresses(read))
     yield Sql("bump_gen", (tno,))
 
 
@@ -107,9 +109,38 @@ def _sweep_values(tno: int, ns: int, addresses: Iterable[Address]) -> Flow[None]
     """Remove the value rows of a namespace that these addresses do not reach."""
     rows: list[Row] = yield Sql("value_keys", (tno, ns))
     kept = _reached(rows, addresses)
+    kept.update((yield from _named(tno, ns)))
     gone = [(tno, ns, channel, at, kind) for channel, at, kind, _ in rows if (channel, at) not in kept]
     if gone:
         yield Many("delete_value", gone)
+
+
+def _root_values(tno: int, ns: int, addresses: Iterable[Address]) -> Flow[None]:
+    """The same where nothing else is left: what stands on a cache stands on it alone from now on."""
+    rows: list[Row] = yield Sql("value_keys", (tno, ns))
+    kinds: dict[Address, set[str]] = {}
+    for channel, at, kind, _ in rows:
+        kinds.setdefault((channel, at), set()).add(kind)
+    below = {(channel, at): prev for channel, at, kind, prev in rows if kind == "delta"}
+    roots: set[Address] = set()
+    kept: set[tuple[int, int, str]] = {(*address, "delta") for address in (yield from _named(tno, ns))}
+    for address in addresses:
+        while "delta" in kinds.get(address, ()) and "cache" not in kinds[address]:
+            kept.add((*address, "delta"))
+            address = address[0], below[address]
+        if "cache" in kinds.get(address, ()):
+            roots.add(address)
+        kept.add((*address, "value"))
+    kept |= {(*address, "cache") for address in roots}
+    if gone := [(tno, ns, *row[:3]) for row in rows if tuple(row[:3]) not in kept]:
+        yield Many("delete_value", gone)
+    if roots:
+        yield Many("promote_cache", [(tno, ns, *address) for address in roots])
+
+
+def _named(tno: int, ns: int) -> Flow[list[Address]]:
+    """The deltas that writes name: these stay, whatever becomes of the checkpoint that they were made for."""
+    return [(channel, int(blob)) for channel, blob in (yield Sql("named_deltas", (tno, ns, NAMED)))]
 
 
 def _reached(rows: Sequence[Row], addresses: Iterable[Address]) -> set[Address]:

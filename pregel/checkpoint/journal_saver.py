@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
 from pregel.checkpoint import flows, foreign, housekeeping
@@ -22,15 +22,16 @@ from pregel.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    DeltaChannelHistory,
     get_checkpoint_id,
     get_serializable_checkpoint_metadata,
 )
-from pregel.checkpoint.decode import Decoder
+from pregel.checkpoint.decode import Decoder, Prototypes
 from pregel.checkpoint.keys import Names, checked_place, counter_of, thread_digest, version_text
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
-from pregel.checkpoint.shapes import coordinates, tuple_of
+from pregel.checkpoint.shapes import coordinates, history_in, tuple_of
 from pregel.checkpoint.verify import Finding, verify_flow
 from pregel.config import RunnableConfig
 from pregel.errors import MissingThreadError
@@ -101,6 +102,14 @@ class JournalSaver(BaseCheckpointSaver[str]):
         saved = self.load(thread, [Load(ns, get_checkpoint_id(config))]).saved[0]
         return None if saved is None else tuple_of(thread, saved)
 
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """For each channel the writes since its nearest whole value, and that value, as the channel's log has them."""
+        thread, ns = address(config)
+        found, rest = history_in(self.load(thread, [Load(ns, get_checkpoint_id(config))]).saved[0], channels)
+        return found | dict(super().get_delta_channel_history(config=config, channels=rest)) if rest else found
+
     def list(
         self,
         config: RunnableConfig | None,
@@ -160,9 +169,12 @@ class JournalSaver(BaseCheckpointSaver[str]):
         stale = housekeeping.checked_prune(self.write(housekeeping.stale_flow(before, now)), strategy)
         return [one for one in stale if self.write(housekeeping.prune_flow(one, strategy, now, unless_after=before))]
 
-    def verify(self, thread_id: str) -> Sequence[Finding]:
-        """What is wrong with a thread: each record of it is read. Empty when it is whole."""
-        return self.read(verify_flow(self._decoder(), thread_id))
+    def verify(self, thread_id: str, *, channels: Prototypes | None = None) -> Sequence[Finding]:
+        """What is wrong with a thread: each record of it is read. Empty when it is whole.
+
+        `channels` are those of a graph (``app.channels``): with them the values of its DeltaChannels are folded too.
+        """
+        return self.read(verify_flow(self._decoder(), thread_id, channels or {}))
 
     def get_next_version(self, current: str | None, channel: None = None) -> str:
         return version_text(1 if current is None else counter_of(current) + 1)
@@ -196,6 +208,11 @@ class JournalSaver(BaseCheckpointSaver[str]):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return await self._hop(self.get_tuple, config)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        return await self._hop(self.get_delta_channel_history, config=config, channels=channels)
 
     async def alist(
         self,
@@ -236,9 +253,9 @@ class JournalSaver(BaseCheckpointSaver[str]):
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         await self._hop(self.prune, thread_ids, strategy=strategy)
 
-    async def averify(self, thread_id: str) -> Sequence[Finding]:
+    async def averify(self, thread_id: str, *, channels: Prototypes | None = None) -> Sequence[Finding]:
         """Async twin of `verify`."""
-        return await self._hop(self.verify, thread_id)
+        return await self._hop(self.verify, thread_id, channels=channels)
 
     async def asweep(self, idle_for: float, *, strategy: str = "delete") -> Sequence[str]:
         """Async twin of `sweep`."""

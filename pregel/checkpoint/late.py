@@ -14,8 +14,11 @@ from dataclasses import fields
 from typing import Any
 
 from pregel.channels import MISSING
+from pregel.channels.batches import Batched
+from pregel.channels.growth import Log
 from pregel.checkpoint.keys import Names
-from pregel.checkpoint.ledger import Ledger
+from pregel.checkpoint.ledger import LOGGED, Ledger
+from pregel.checkpoint.logs import Stored, Tip
 from pregel.checkpoint.records import ERROR, Append, Opened, Save, TaskWrites
 from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -41,17 +44,23 @@ class Encoded(tuple[str, bytes]):
 class LateLedger(Ledger):
     """Keeps a run's records in its appends; `translate` makes rows of them."""
 
-    __slots__ = ("_atoms", "_checked", "_intern", "_translator")
+    __slots__ = ("_atoms", "_checked", "_intern", "_tips", "_translator")
 
     def __init__(self, serde: SerializerProtocol, names: Names, intern: Callable[[set[str]], None]) -> None:
         super().__init__(serde, names)
         self._intern = intern
         self._translator = Translator(serde, names)
         self._atoms = ATOMS if type(serde) is JsonPlusSerializer else frozenset[type]()
+        self._tips: dict[tuple[str, str], Tip] = {}  # where the log of a channel of a namespace stands
         self._checked: Any = None  # metadata that is known to be plain data
 
     def open(self, opened: Opened) -> None:
         self._translator.open(opened)
+        for saved in opened.saved:
+            if saved is not None:
+                self._tips = {place: tip for place, tip in self._tips.items() if place[0] != saved.ns}
+                for key, tip in saved.manifest.logs.items():
+                    self._tips[saved.ns, self.names.texts[key]] = tip
 
     def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save] = ()) -> set[str]:
         return set()  # names are interned when the rows are made
@@ -86,6 +95,10 @@ class LateLedger(Ledger):
             if type(value) not in atoms and value is not MISSING:
                 changed = self._safe_values(save)
                 break
+        else:
+            if self._tips:
+                for channel in changed:
+                    self._tips.pop((save.ns, channel), None)
         append.said.append(
             (
                 save.ns,
@@ -140,13 +153,22 @@ class LateLedger(Ledger):
     def _safe_values(self, save: Save) -> dict[str, tuple[int, Any]]:
         atoms = self._atoms
         safe: dict[str, tuple[int, Any]] = {}
+        tips: dict[str, Tip | None] = {}
         channel = ""
         try:
             for channel, (counter, value) in save.changed.items():
-                kept = value if type(value) in atoms or value is MISSING else Encoded(self._encode(value))
+                kept = value
+                if type(value) in LOGGED:
+                    kept = self._stored(value, self._tips.get((save.ns, channel)))
+                    tips[channel] = kept.tip
+                elif type(value) not in atoms and value is not MISSING:
+                    kept = Encoded(self._encode(value))
                 safe[channel] = counter, kept
         except SerializationError as error:
             raise self._placed(error, channel) from None
+        for channel in safe:
+            self._tips.pop((save.ns, channel), None)
+        self._tips.update({(save.ns, channel): tip for channel, tip in tips.items() if tip is not None})
         return safe
 
 
@@ -157,3 +179,6 @@ class Translator(Ledger):
 
     def _encode(self, value: Any) -> tuple[str, bytes]:
         return value if value.__class__ is Encoded else super()._encode(value)
+
+    def _stored(self, value: Log | Batched | Stored, tip: Tip | None) -> Stored:
+        return value if isinstance(value, Stored) else super()._stored(value, tip)

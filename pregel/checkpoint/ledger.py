@@ -3,7 +3,8 @@
 1. A `Ledger` belongs to one run over one thread. It knows, per namespace, the manifest of the checkpoint that the run
    stands on, so that a `Save` holds changes only.
 2. Every name is interned before it is written: ask `missing` first.
-3. A value of at most `INLINE` bytes sits in the manifest; a longer one is a `value` row at the seq of its record.
+3. A value of at most `INLINE` bytes sits in the manifest; a longer one is a `value` row at the seq of its record. Of
+   a list that grew (a `Log`) what is new is stored, as `checkpoint.logs` says.
 4. Adding is all or nothing: when a value cannot be stored, the append is as it was before.
 5. A value is encoded when it is added, so that nothing that changes it later changes the record.
 """
@@ -18,7 +19,11 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped]
 
 from pregel.channels import MISSING
+from pregel.channels.batches import Batched
+from pregel.channels.growth import Log
+from pregel.checkpoint.batches import stored_batches
 from pregel.checkpoint.keys import Names, id_bytes, task_bytes
+from pregel.checkpoint.logs import FOLD, NAMED, Stored, Tip, stored
 from pregel.checkpoint.manifest import INLINE, Manifest
 from pregel.checkpoint.records import (
     CONTROL,
@@ -36,6 +41,9 @@ from pregel.checkpoint.serde.base import CannotStore, SerializerProtocol
 from pregel.checkpoint.serde.metadata import metadata_blob
 from pregel.errors import SerializationError, told
 
+LOGGED = frozenset((Log, Batched, Stored))
+"""What comes with a way to store it by what is new in it."""
+
 _write_row = partial(tuple.__new__, WriteRow)  # a third of the cost of calling the class
 _checkpoint_row = partial(tuple.__new__, CheckpointRow)
 
@@ -43,11 +51,22 @@ _checkpoint_row = partial(tuple.__new__, CheckpointRow)
 class Ledger:
     """Turns task writes and saves of one run into rows."""
 
-    __slots__ = ("_append", "_dumps", "_encoded", "_manifests", "_namespaces", "_next_ns", "_pack", "_shown", "names")
+    __slots__ = (
+        "_append",
+        "_dumps",
+        "_encoded",
+        "_loads",
+        "_manifests",
+        "_namespaces",
+        "_next_ns",
+        "_pack",
+        "_shown",
+        "names",
+    )
 
     def __init__(self, serde: SerializerProtocol, names: Names) -> None:
         self.names = names
-        self._dumps = serde.dumps_typed
+        self._dumps, self._loads = serde.dumps_typed, serde.loads_typed
         self._pack = msgpack.Packer(unicode_errors="surrogatepass").pack  # for manifests; a run encodes one at a time
         self._manifests: dict[str, Manifest] = {}
         self._namespaces: dict[str, int] = {}
@@ -111,8 +130,12 @@ class Ledger:
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         """Add a checkpoint. `at` is the seq of its record; `now` (unix seconds) is when it was made."""
         ns = self._start(append, save.ns)
+        manifest = self._manifests.get(save.ns)
+        if manifest is None:
+            manifest = self._manifests[save.ns] = Manifest()
         values: list[ValueRow] = []
-        channels = self._channels(save.changed, ns, at, values)
+        tips: dict[int, Tip] = {}
+        channels = self._channels(save.changed, ns, at, values, manifest.logs, tips)
         metadata = save.metadata
         ids, pack = self.names.ids, self._pack
         seen: dict[int, bytes] = {}
@@ -121,9 +144,6 @@ class Ledger:
             seen[key] = pack((key, _seen(node, counters, ids)))
         updated = None if save.updated is None else [ids[name] for name in save.updated]
         tail = pack((updated, save.applied))[1:]
-        manifest = self._manifests.get(save.ns)
-        if manifest is None:
-            manifest = self._manifests[save.ns] = Manifest()
         checkpoint = id_bytes(save.id)
         parent = None if save.parent is None else id_bytes(save.parent)
         if metadata is not self._shown[0]:
@@ -131,6 +151,12 @@ class Ledger:
         run_id = metadata.get("run_id")
         made = time.time() if now is None else now
         base, blob = manifest.advance(checkpoint, channels, seen, tail)
+        if tips or manifest.logs:
+            for key in channels:
+                manifest.logs.pop(key, None)
+            manifest.logs.update(tips)
+            if parent is not None:
+                _name_deltas(append.writes, values, parent)
         row = (
             ns,
             checkpoint,
@@ -149,9 +175,15 @@ class Ledger:
         self._encoded.clear()  # the next step's reducers may grow a value in place
 
     def _channels(
-        self, changed: Mapping[str, tuple[int, Any]], ns: int, at: int, rows: list[ValueRow]
+        self,
+        changed: Mapping[str, tuple[int, Any]],
+        ns: int,
+        at: int,
+        rows: list[ValueRow],
+        logs: Mapping[int, Tip],
+        tips: dict[int, Tip],
     ) -> dict[int, bytes]:
-        """The manifest's pieces for changed channels; long values go into `rows`."""
+        """The manifest's pieces for changed channels; long values go into `rows`, where logs stand now into `tips`."""
         pieces: dict[int, bytes] = {}
         ids, pack = self.names.ids, self._pack
         channel = ""
@@ -164,10 +196,25 @@ class Ledger:
                 if value is MISSING:
                     pieces[key] = pack((key, counter, at, None))
                     continue
-                kind, blob = self._encode(value)
+                fold = ""
+                if type(value) in LOGGED:
+                    before = logs.get(key)
+                    news = self._stored(value, before)
+                    if news.tip is not None:
+                        whole = before is None or news.tail is None or news.whole is not None
+                        tips[key] = news.tip.placed(at, at if whole else before.base)  # type: ignore[union-attr]
+                    if news.tail is not None:
+                        assert before is not None
+                        pieces[key] = pack((key, counter, at, None, None, tips[key].base))
+                        rows += _delta_rows(ns, key, at, news, before)
+                        continue
+                    kind, blob = news.whole  # type: ignore[misc]  # without a delta it is whole
+                    fold = news.fold
+                else:
+                    kind, blob = self._encode(value)
                 if len(blob) > INLINE:
                     pieces[key] = pack((key, counter, at))
-                    rows.append(ValueRow(ns, key, at, "value", kind, blob))
+                    rows.append(ValueRow(ns, key, at, "value", kind + FOLD + fold if fold else kind, blob))
                 elif kind == "msgpack":
                     pieces[key] = pack((key, counter, at, blob))
                 else:
@@ -199,6 +246,13 @@ class Ledger:
         self._encoded[id(value)] = value, typed  # the value is kept, so that its id stays its own
         return typed
 
+    def _stored(self, value: Log | Batched | Stored, tip: Tip | None) -> Stored:
+        """How a value is stored on top of where its log stands."""
+        if isinstance(value, Log):
+            return stored(value, tip, self._encode)
+        assert isinstance(value, Batched)
+        return stored_batches(value, tip, self._encode, self._loads)
+
     @staticmethod
     def _placed(error: SerializationError, channel: str, node: str | None = None) -> SerializationError:
         """The error with the channel (and the node that wrote it) in it."""
@@ -206,6 +260,31 @@ class Ledger:
             root = "the error" if channel == ERROR else f"state[{channel!r}]"
             return error.inside(root, channel=channel, node=node)
         return error
+
+
+def _delta_rows(ns: int, channel: int, at: int, news: Stored, before: Tip) -> list[ValueRow]:
+    """A delta and, when it is due, a cache beside it."""
+    assert news.tail is not None
+    kind, blob = news.tail
+    rows = [ValueRow(ns, channel, at, "delta", kind, blob, before.at, before.base, news.layout, news.n)]
+    if news.whole is not None:
+        kind, blob = news.whole
+        rows.append(ValueRow(ns, channel, at, "cache", kind + FOLD + news.fold if news.fold else kind, blob, n=news.n))
+    return rows
+
+
+def _name_deltas(writes: list[WriteRow], values: list[ValueRow], parent: bytes) -> None:
+    """Let the writes under the parent that are just what a delta says name it."""
+    for value in values:
+        if value.kind != "delta" or len(value.blob) <= INLINE:
+            continue
+        for place in range(len(writes) - 1, -1, -1):
+            row = writes[place]
+            if row.checkpoint != parent or row.ns != value.ns:
+                break
+            if row.channel == value.channel and row.blob == value.blob and row.type == value.type and row.idx >= 0:
+                writes[place] = row._replace(type=NAMED, blob=str(value.at).encode())
+                break
 
 
 def _seen(node: str, counters: Mapping[str, int], ids: Mapping[str, int]) -> int | dict[int, int]:

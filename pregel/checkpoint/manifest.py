@@ -4,15 +4,19 @@
 2. Whole again when the changes written since the base outweigh it; a small graph always writes it whole.
 3. One piece a channel and one a node, kept packed, so that a whole manifest is a join and not a packing.
 4. Layout: an array of [channels, seen, updated, applied, folds, written, foreign]. A channel is [name, counter, at],
-   followed by nothing (a value row holds it), None (empty), its blob ("msgpack", or null when empty bytes), or blob and
-   type. A node is [name, {channel: counter}] or [name, counter] for "all channels up to".
+   followed by nothing (a value row holds it), None (empty), its blob ("msgpack", or null when empty bytes), blob and
+   type, or (None, None, the `at` of the nearest whole value) when a delta row holds it. A node is
+   [name, {channel: counter}] or [name, counter] for "all channels up to".
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack  # type: ignore[import-untyped]
+
+if TYPE_CHECKING:
+    from pregel.checkpoint.logs import Tip
 
 INLINE = 64  # bytes; a longer value has a row of its own
 SMALL = 400  # bytes; a manifest up to this is always written whole
@@ -25,12 +29,13 @@ _HEADS = [bytes([0x90 + n]) for n in range(16)]
 class Manifest:
     """The manifest of the newest checkpoint of one branch, and how it would be written next."""
 
-    __slots__ = ("base", "channels", "folds", "seen", "since_channels", "since_seen", "size", "written")
+    __slots__ = ("base", "channels", "folds", "logs", "seen", "since_channels", "since_seen", "size", "written")
 
     def __init__(self) -> None:
         self.channels: dict[int, Piece] = {}
         self.seen: dict[int, Piece] = {}
         self.folds: dict[int, int] = {}
+        self.logs: dict[int, Tip] = {}  # of the channels that hold a list with rows of its own
         self.base: bytes | None = None  # id of the whole one that changes are counted from
         self.since_channels: dict[int, Piece] = {}
         self.since_seen: dict[int, Piece] = {}

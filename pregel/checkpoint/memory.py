@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
@@ -62,6 +62,7 @@ class Thread:
         self.next_ns = 0  # greater than the number of every namespace there ever was
         self.branches: dict[int, Branch] = {}
         self.values: dict[tuple[int, int, int, str], ValueRow] = {}
+        self.deltas: dict[tuple[int, int], list[int]] = {}  # where the deltas of a channel are, in order
         self.late: list[tuple[LateLedger, list[Said]]] = []  # what nobody has looked at yet
         self.writes: dict[tuple[int, bytes], dict[tuple[bytes, int], WriteRow]] = {}
 
@@ -153,9 +154,14 @@ class Thread:
                 branch = self.branches[row.ns] = Branch()
             branch.add(row)
         for value in append.values:
-            self.values[value[:4]] = value
+            self.add_value(value)
         for write in append.writes:
             self.add_write(write)
+
+    def add_value(self, row: ValueRow) -> None:
+        if row.kind == "delta":
+            insort(self.deltas.setdefault((row.ns, row.channel), []), row.at)
+        self.values[row[:4]] = row
 
     def add_write(self, row: WriteRow) -> None:
         """Control rows replace, all others stay as they were first written."""
@@ -321,10 +327,17 @@ class InMemorySaver(JournalSaver):
         row = self._branch(tno, ns).rows.get(checkpoint)
         return [] if row is None else [(row.manifest,)]
 
-    def _do_values(self, tno: int, ns: int, wanted: list[tuple[int, int]]) -> list[Row]:
-        values = self._numbers[tno].values
-        rows = ((channel, at, values.get((ns, channel, at, "value"))) for channel, at in wanted)
-        return [(channel, at, row.type, row.blob) for channel, at, row in rows if row is not None]
+    def _do_values(self, tno: int, ns: int, spans: list[tuple[int, int, int, int]]) -> list[Row]:
+        thread = self._numbers[tno]
+        found: list[ValueRow | None] = []
+        for channel, first, last, deltas in spans:
+            if deltas:
+                ats = thread.deltas.get((ns, channel), [])
+                ats = ats[bisect_left(ats, first) : bisect_right(ats, last)]
+                found += [thread.values[ns, channel, at, "delta"] for at in ats]
+            else:
+                found += [thread.values.get((ns, channel, first, kind)) for kind in ("value", "cache")]
+        return [row[1:] for row in found if row is not None]
 
     def _do_writes(self, tno: int, ns: int, first: bytes, last: bytes) -> list[Row]:
         thread = self._numbers[tno]
@@ -380,6 +393,7 @@ class InMemorySaver(JournalSaver):
 
     def _do_delete_values(self, tno: int) -> None:
         self._numbers[tno].values.clear()
+        self._numbers[tno].deltas.clear()
 
     def _do_delete_checkpoints(self, tno: int) -> None:
         self._numbers[tno].branches.clear()
@@ -412,8 +426,7 @@ class InMemorySaver(JournalSaver):
         self._numbers[tno].branches.setdefault(row[0], Branch()).add(CheckpointRow(*row))
 
     def _do_add_values(self, tno: int, *row: Any) -> None:
-        value = ValueRow(*row)
-        self._numbers[tno].values[value[:4]] = value
+        self._numbers[tno].add_value(ValueRow(*row))
 
     def _do_add_writes(self, tno: int, *row: Any) -> None:
         self._numbers[tno].add_write(WriteRow(*row))
@@ -429,6 +442,10 @@ class InMemorySaver(JournalSaver):
 
     def _do_value_keys(self, tno: int, ns: int) -> list[Row]:
         return [(*key[1:], row.prev) for key, row in self._numbers[tno].values.items() if key[0] == ns]
+
+    def _do_named_deltas(self, tno: int, ns: int, kind: str) -> list[Row]:
+        under = (rows for (number, _), rows in self._numbers[tno].writes.items() if number == ns)
+        return [(row.channel, row.blob) for rows in under for row in rows.values() if row.type == kind]
 
     def _do_threads_of_run(self, run_id: str) -> list[Row]:
         return [
@@ -470,7 +487,14 @@ class InMemorySaver(JournalSaver):
         self._numbers[tno].writes.pop((ns, checkpoint), None)
 
     def _do_delete_value(self, tno: int, ns: int, channel: int, at: int, kind: str) -> None:
-        self._numbers[tno].values.pop((ns, channel, at, kind), None)
+        thread = self._numbers[tno]
+        if thread.values.pop((ns, channel, at, kind), None) is not None and kind == "delta":
+            thread.deltas[ns, channel].remove(at)
+
+    def _do_promote_cache(self, tno: int, ns: int, channel: int, at: int) -> None:
+        thread = self._numbers[tno]
+        if (row := thread.values.pop((ns, channel, at, "cache"), None)) is not None:
+            thread.add_value(row._replace(kind="value", n=None))
 
     def _do_drop_namespace(self, tno: int, ns: int) -> None:
         thread = self._numbers[tno]
@@ -494,7 +518,9 @@ class InMemorySaver(JournalSaver):
             copied.ids, copied.rows = list(branch.ids), dict(branch.rows)
 
     def _do_copy_values(self, target: int, tno: int) -> None:
-        self._numbers[target].values = dict(self._numbers[tno].values)
+        source, copied = self._numbers[tno], self._numbers[target]
+        copied.values = dict(source.values)
+        copied.deltas = {place: list(ats) for place, ats in source.deltas.items()}
 
     def _do_copy_writes(self, target: int, tno: int) -> None:
         self._numbers[target].writes = {key: dict(rows) for key, rows in self._numbers[tno].writes.items()}

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
-from pregel.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple, PendingWrite
+from pregel.channels.batches import Unfolded
+from pregel.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    PendingWrite,
+)
 from pregel.checkpoint.keys import version_text
 from pregel.checkpoint.records import RESUME, Saved, Write
 from pregel.config import RunnableConfig
@@ -34,16 +43,43 @@ def tuple_of(thread: str, saved: Saved) -> CheckpointTuple:
 def checkpoint_of(saved: Saved) -> Checkpoint:
     """The checkpoint alone. What a foreign engine put comes back word for word."""
     if saved.foreign is not None:
-        return cast(Checkpoint, {**saved.foreign, "channel_values": saved.values})
+        return cast(Checkpoint, {**saved.foreign, "channel_values": plain_values(saved)})
     return Checkpoint(
         v=VERSION,
         id=saved.id,
         ts=saved.created_at,
-        channel_values=saved.values,
+        channel_values=plain_values(saved),
         channel_versions=versions_of(saved),
         versions_seen={node: _seen(saved, seen) for node, seen in saved.seen.items()},
         updated_channels=None if saved.updated is None else sorted(saved.updated),
     )
+
+
+def plain_values(saved: Saved) -> dict[str, Any]:
+    """The values that need no reducer to be read; `get_delta_channel_history` has the others."""
+    if any(type(value) is Unfolded for value in saved.values.values()):
+        return {name: value for name, value in saved.values.items() if type(value) is not Unfolded}
+    return saved.values
+
+
+def history_in(saved: Saved | None, channels: Sequence[str]) -> tuple[dict[str, DeltaChannelHistory], list[str]]:
+    """What a checkpoint of ours says of how channels came about, and the channels that have to be looked for above it.
+
+    The log has it whatever the ancestors' other children did. It does not know which task made a write.
+    """
+    found: dict[str, DeltaChannelHistory] = {}
+    rest: list[str] = []
+    for channel in channels:
+        if saved is None or saved.foreign is not None or channel not in saved.counters:
+            rest.append(channel)
+        elif channel not in saved.values:
+            found[channel] = DeltaChannelHistory(writes=[])
+        elif type(value := saved.values[channel]) is Unfolded:
+            writes: list[PendingWrite] = [("", channel, write) for batch in value.batches for write in batch]
+            found[channel] = DeltaChannelHistory(writes=writes, seed=value.root)
+        else:
+            found[channel] = DeltaChannelHistory(writes=[], seed=value)
+    return found, rest
 
 
 def versions_of(saved: Saved) -> ChannelVersions:

@@ -2,7 +2,8 @@
 
 1. Nothing is changed, and nothing is needed but the rows: a value of a class that this process does not know is told
    apart from damage.
-2. What was stored is decoded without the help of any cache.
+2. What was stored is decoded without the help of any cache, and what a cache gives is compared with that. What only a
+   reducer can make needs the channels of its graph; without them its batches are read, but not folded.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pregel.checkpoint.decode import Decoder
+from pregel.checkpoint.decode import Decoder, Prototypes
 from pregel.checkpoint.flows import LAST, Sql, saved_flow, thread_row
 from pregel.checkpoint.keys import id_text
 from pregel.checkpoint.records import CheckpointRow
@@ -33,25 +34,27 @@ class Finding:
     what: str
 
 
-def verify_flow(decoder: Decoder, thread: str) -> Flow[list[Finding]]:
-    """What is wrong with a thread; an empty list when it is whole, or not there."""
+def verify_flow(decoder: Decoder, thread: str, channels: Prototypes) -> Flow[list[Finding]]:
+    """What is wrong with a thread; an empty list when it is whole, or not there. `channels` fold what only they can."""
     rows = yield Sql("thread", (thread,))
     if not rows:
         return []
     findings: list[Finding] = []
     tno, last = thread_row(rows[0]).tno, thread_row(rows[0]).last_id
     for _, ns in (yield Sql("namespaces", (tno,))):
-        findings += yield from _verify_namespace(decoder, thread, tno, ns, last)
+        findings += yield from _verify_namespace(decoder, thread, tno, ns, last, channels)
     return findings
 
 
-def _verify_namespace(decoder: Decoder, thread: str, tno: int, ns: str, last: str) -> Flow[list[Finding]]:
+def _verify_namespace(
+    decoder: Decoder, thread: str, tno: int, ns: str, last: str, channels: Prototypes
+) -> Flow[list[Finding]]:
     findings: list[Finding] = []
     parents: dict[str, str] = {}  # that were not seen yet -> the child that names them
     before = LAST
     while rows := (yield Sql("page_namespace", (thread, ns, before, PAGE))):
         page = [CheckpointRow(*row[3:]) for row in rows]
-        findings += yield from _verify_page(decoder, thread, tno, ns, page)
+        findings += yield from _verify_page(decoder, thread, tno, ns, page, channels)
         for row in page:
             checkpoint = id_text(row.id)
             parents.pop(checkpoint, None)
@@ -66,18 +69,24 @@ def _verify_namespace(decoder: Decoder, thread: str, tno: int, ns: str, last: st
 
 
 def _verify_page(
-    decoder: Decoder, thread: str, tno: int, ns: str, page: Sequence[CheckpointRow]
+    decoder: Decoder, thread: str, tno: int, ns: str, page: Sequence[CheckpointRow], channels: Prototypes
 ) -> Flow[list[Finding]]:
     """The page at once, and one by one when something is wrong with it."""
     try:
-        yield from saved_flow(decoder, tno, ns, page)
+        saved = yield from saved_flow(decoder, tno, ns, page, caches=False)
+        cached = yield from saved_flow(decoder, tno, ns, page)
+        differing = [decoder.differing(*pair, channels) for pair in zip(saved, cached, strict=True)]
     except Exception as error:  # a damaged blob may raise anything
         if len(page) > 1:
             found: list[Finding] = []
             for row in page:
-                found += yield from _verify_page(decoder, thread, tno, ns, [row])
+                found += yield from _verify_page(decoder, thread, tno, ns, [row], channels)
             return found
         kind: Literal["damaged", "unreadable"] = "unreadable" if isinstance(error, InvalidModuleError) else "damaged"
         what = error.message if isinstance(error, PregelError) else told(error)
         return [Finding(thread, ns, id_text(page[0].id), kind, what)]
-    return []
+    return [
+        Finding(thread, ns, one.id, "damaged", f"the cache of {channel!r} is not what its deltas make")
+        for one, names in zip(saved, differing, strict=True)
+        for channel in names
+    ]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from pregel.checkpoint.decode import Prototypes
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli.screen import Screen
 from pregel.cli.target import load
@@ -42,11 +43,11 @@ def prune(options: argparse.Namespace, screen: Screen) -> int:
 
 def verify(options: argparse.Namespace, screen: Screen) -> int:
     """Reads every record of threads, and lists what is wrong with them."""
-    if options.graph:
-        load(options.graph)  # which makes its types known
+    # loading a graph makes its types known; its channels fold what its reducers have to
+    channels: Prototypes | None = getattr(load(options.graph), "channels", None) if options.graph else None
     with SqliteSaver.from_conn_string(existing_database(options.db)) as saver:
         threads = known(saver, options)
-        findings = [finding for thread in threads for finding in saver.verify(thread)]
+        findings = [finding for thread in threads for finding in saver.verify(thread, channels=channels)]
     damaged = any(finding.kind == "damaged" for finding in findings)
     if options.json:
         screen.say(as_json({"threads": len(threads), "findings": [asdict(finding) for finding in findings]}))

@@ -158,12 +158,17 @@ def _count(state: State, changed: Mapping[str, bool]) -> None:
 
 
 def values_of(state: State, names: Iterable[str]) -> dict[str, tuple[int, Any]]:
-    """(counter, stored value) of channels; the value is MISSING for an empty one."""
+    """(counter, stored value) of channels; the value is MISSING for an empty one, a `Log` for a list that grows.
+
+    To be called once for each checkpoint, with all that changed since the one before.
+    """
     counters, channels = state.counters, state.channels
     values: dict[str, tuple[int, Any]] = {}
     for name in names:
         value = (channel := channels[name]).checkpoint()
         if value is MISSING and channel.snapshots:
             value = channel.snapshot()  # type: ignore[attr-defined]  # the class says that it is there
+        if channel.growth is not None:
+            value = channel.growth.log(value)
         values[name] = counters.get(name, 0), value
     return values

@@ -19,6 +19,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pregel.channels.batches import Batched
+from pregel.channels.growth import Log
 from pregel.checkpoint import lease
 from pregel.checkpoint.keys import id_bytes
 from pregel.checkpoint.records import (
@@ -276,4 +278,26 @@ def _id(save: Save) -> str:
 
 def _merged(held: Save, save: Save) -> Save:
     """Two checkpoints of a run in ``exit`` mode as one: the later one, hanging where the earlier one hung."""
-    return replace(save, parent=held.parent, changed={**held.changed, **save.changed}, seen={**held.seen, **save.seen})
+    changed = dict(held.changed)
+    for name, (counter, value) in save.changed.items():
+        if name in changed:
+            if type(value) is Log:
+                value = _since(changed[name][1], value)
+            elif type(value) is Batched:
+                value = _both(changed[name][1], value)
+        changed[name] = counter, value
+    return replace(save, parent=held.parent, changed=changed, seen={**held.seen, **save.seen})
+
+
+def _since(held: Any, log: Log) -> Log:
+    """What a list keeps of what was stored before both."""
+    if type(held) is Log and log.base is held.value:
+        return log._replace(kept=min(held.kept, log.kept), base=held.base, write=None, runs=())
+    return log._replace(kept=0, base=None, runs=())
+
+
+def _both(held: Any, log: Batched) -> Batched:
+    """A value that stands on what was stored before both."""
+    if type(held) is Batched and log.base is held.value and held.base is not None:
+        return log._replace(batches=[*held.batches, *log.batches], base=held.base)
+    return log._replace(base=None)

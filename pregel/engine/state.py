@@ -12,7 +12,8 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pregel.channels import MISSING, BaseChannel
+from pregel.channels import MISSING, BaseChannel, DeltaChannel
+from pregel.channels.batches import Unfolded
 from pregel.engine.ids import ROOT_LINEAGE, Lineage
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ class State:
         prototypes = self.plan.channels
         for name, value in values.items():
             if name in prototypes:
+                if type(value) is Unfolded and not isinstance(prototypes[name], DeltaChannel):
+                    raise value.changed(name, "is no DeltaChannel now")
                 self.channels[name] = channel = prototypes[name].from_checkpoint(value)
                 if channel.expires and channel.is_available():
                     self.live.add(name)

@@ -12,7 +12,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pregel.channels import EphemeralValue, LastValueAfterFinish, NamedBarrierValue, NamedBarrierValueAfterFinish
+from pregel.channels import (
+    DeltaChannel,
+    EphemeralValue,
+    LastValueAfterFinish,
+    NamedBarrierValue,
+    NamedBarrierValueAfterFinish,
+)
 from pregel.constants import END, ROOT, START, TAG_HIDDEN
 from pregel.engine.node import AskingWriter, ConstantWrite, PregelNode, Writer
 from pregel.engine.pregel import Pregel
@@ -88,6 +94,8 @@ class Lowering:
                 lowered.joins[name] = end
         for name, channel in lowered.channels.items():
             channel.key = name
+            if isinstance(channel, DeltaChannel):
+                lowered.channels[name] = channel.on_trial(strict=self.strict)
         return lowered
 
     def start(self) -> PregelNode:

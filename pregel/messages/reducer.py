@@ -20,6 +20,7 @@ from uuid import uuid4
 from pregel.errors import InvalidInputError
 from pregel.messages.base import BaseMessage
 from pregel.messages.convert import PLAIN, MessageLikeRepresentation, as_whole_message, with_id
+from pregel.messages.index import MessageIndex
 from pregel.messages.openai import with_openai_content
 
 REMOVE_ALL_MESSAGES: Final = "__remove_all__"
@@ -148,3 +149,8 @@ def messages_delta_reducer(state: Messages, writes: Sequence[Messages]) -> list[
     for write in writes:
         merged = merge_messages(merged, whole_messages(write), strict=False)
     return merged
+
+
+# rule 4, and an index of ids; for `pregel.channels.growth`
+add_messages.keeps_items = messages_delta_reducer.keeps_items = True  # type: ignore[attr-defined]
+add_messages.index = partial(MessageIndex, with_ids)  # type: ignore[attr-defined]

@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
 from pregel.channels import MISSING
+from pregel.channels.batches import Batched, Unfolded
+from pregel.channels.growth import Log
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.records import INTERRUPT, Load, Page, Saved, ThreadRow
@@ -256,7 +258,19 @@ class Conversation:
         shown = [saved for _, saved in self.saver.page(thread.name, Page(None))]
         if broken := thread.landed.broken or thread.landed.compare(shown):
             self._fail("laws", broken)
+        for saved in shown:
+            saved.values = self._folded(saved.values)
         return shown
+
+    def _folded(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Stored values, those that a reducer has to make as the graph's channels make them."""
+        channels = self.graph.channels
+        return {
+            name: channels[name].from_checkpoint(value).get()
+            if isinstance(value, Unfolded) and name in channels
+            else value
+            for name, value in values.items()
+        }
 
     # -- nets --------------------------------------------------------------------------------------------------------
 
@@ -275,11 +289,15 @@ class Conversation:
         saved = self.saver.load(thread.name, [Load()]).saved[0]
         assert saved is not None
         state = frame.state
-        live = {name: value for name, (_, value) in values_of(state, saved.counters).items() if value is not MISSING}
+        live = {
+            name: value.value if isinstance(value, Log | Batched) else value
+            for name, (_, value) in values_of(state, saved.counters).items()
+            if value is not MISSING
+        }
         seen = {node: counters for node, counters in state.seen.items() if node != INTERRUPT}
         stored_seen = {node: counters for node, counters in saved.seen.items() if node != INTERRUPT}
         for what, had, found in (
-            ("values", live, saved.values),
+            ("values", live, self._folded(saved.values)),
             ("counters", state.counters, saved.counters),
             ("seen", seen, stored_seen),
             ("step", state.step - 1, saved.step),

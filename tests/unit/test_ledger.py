@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from pregel.channels import MISSING
+from pregel.checkpoint.chains import Chains
 from pregel.checkpoint.decode import Decoder, UnknownNameError
 from pregel.checkpoint.keys import Names, id_bytes, id_text, version_text
 from pregel.checkpoint.ledger import Ledger
@@ -64,10 +65,10 @@ class Bench:
         base = next(((b.id, b.manifest) for b in self.rows.checkpoints if b.id == row.base), None)
         decoder = Decoder(serde, self.names)
         read = decoder.manifest(row, base)
-        values = {(value.channel, value.at): (value.type, value.blob) for value in self.rows.values}
-        wanted = {address: values[address] for address in decoder.addresses(read)}
+        chains = Chains()
+        chains.add(value[1:] for value in self.rows.values)
         writes = [write for write in self.rows.writes if write.checkpoint == row.id]
-        return decoder.saved("", row, read, wanted, writes)
+        return decoder.saved("", row, read, chains, writes)
 
 
 def test_a_save_comes_back_as_it_was_said() -> None:

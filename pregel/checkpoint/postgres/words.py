@@ -77,8 +77,9 @@ def locked(request: Sql | Many | Atomic) -> Sequence[Words]:
 
 
 def _values(args: Row) -> Row:
-    channels, ats = zip(*args[2], strict=True)
-    return args[0], args[1], column("integer", channels), column("bigint", ats)
+    channels, firsts, lasts, deltas = zip(*args[2], strict=True)
+    spans = column("integer", channels), column("bigint", firsts), column("bigint", lasts), column("integer", deltas)
+    return args[0], args[1], *spans
 
 
 _ADAPTED: dict[str, Callable[[Row], Row]] = {

@@ -55,11 +55,12 @@ FROM pregel_checkpoints WHERE tno = $1
 -- manifest: the manifest of a checkpoint
 SELECT manifest FROM pregel_checkpoints WHERE tno = $1 AND ns = $2 AND id = $3
 
--- values: whole values; $3 channels, $4 the at of each
-SELECT v.channel, v.at, v.type, v.blob
-FROM unnest($3::integer[], $4::bigint[]) w (channel, at)
+-- values: rows of channels; $3 channels, $4 and $5 the first and last at of each, $6 1 for deltas or 0 for whole values
+SELECT v.channel, v.at, v.kind, v.type, v.blob, v.prev, v.base, v.fold, v.n
+FROM unnest($3::integer[], $4::bigint[], $5::bigint[], $6::integer[]) w (channel, first_at, last_at, deltas)
 JOIN pregel_channel_values v
-  ON v.tno = $1 AND v.ns = $2 AND v.channel = w.channel AND v.at = w.at AND v.kind = 'value'
+  ON v.tno = $1 AND v.ns = $2 AND v.channel = w.channel AND v.at BETWEEN w.first_at AND w.last_at
+ AND (v.kind = 'delta') = (w.deltas = 1)
 
 -- writes: the writes of a range of checkpoints
 SELECT ns, checkpoint, task, idx, channel, type, blob, path, name, child
@@ -225,6 +226,9 @@ SELECT ns, text FROM pregel_namespaces WHERE tno = $1
 -- value_keys: what identifies a namespace's values, and what each hangs on
 SELECT channel, at, kind, prev FROM pregel_channel_values WHERE tno = $1 AND ns = $2
 
+-- named_deltas: channel and place of the deltas that writes of a namespace name; $3 their type
+SELECT channel, blob FROM pregel_writes WHERE tno = $1 AND ns = $2 AND type = $3
+
 -- threads_of_run: the threads in which a run made checkpoints
 SELECT DISTINCT t.thread FROM pregel_checkpoints c JOIN pregel_threads t ON t.tno = c.tno WHERE c.run_id = $1
 
@@ -260,6 +264,11 @@ WHERE w.tno = u.tno AND w.ns = u.ns AND w.checkpoint = u.id
 DELETE FROM pregel_channel_values v
 USING unnest($1::bigint[], $2::integer[], $3::integer[], $4::bigint[], $5::text[]) u (tno, ns, channel, at, kind)
 WHERE v.tno = u.tno AND v.ns = u.ns AND v.channel = u.channel AND v.at = u.at AND v.kind = u.kind
+
+-- promote_cache_rows: make caches the values that they are caches of
+UPDATE pregel_channel_values v SET kind = 'value', n = NULL
+FROM unnest($1::bigint[], $2::integer[], $3::integer[], $4::bigint[]) u (tno, ns, channel, at)
+WHERE v.tno = u.tno AND v.ns = u.ns AND v.channel = u.channel AND v.at = u.at AND v.kind = 'cache'
 
 -- drop_namespace: a namespace's number, once nothing is stored in it
 DELETE FROM pregel_namespaces WHERE tno = $1 AND ns = $2

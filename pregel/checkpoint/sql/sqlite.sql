@@ -41,11 +41,12 @@ FROM pregel_checkpoints WHERE tno = ?1
 -- manifest: the manifest of a checkpoint
 SELECT manifest FROM pregel_checkpoints WHERE tno = ? AND ns = ? AND id = ?
 
--- values: whole values; ?3 is a JSON array of [channel, at]
-SELECT v.channel, v.at, v.type, v.blob
+-- values: rows of channels; ?3 is a JSON array of [channel, first at, last at, 1 for deltas or 0 for whole values]
+SELECT v.channel, v.at, v.kind, v.type, v.blob, v.prev, v.base, v.fold, v.n
 FROM json_each(?3) w CROSS JOIN pregel_channel_values v
-WHERE v.tno = ?1 AND v.ns = ?2 AND v.channel = json_extract(w.value, '$[0]') AND v.at = json_extract(w.value, '$[1]')
-  AND v.kind = 'value'
+WHERE v.tno = ?1 AND v.ns = ?2 AND v.channel = json_extract(w.value, '$[0]')
+  AND v.at BETWEEN json_extract(w.value, '$[1]') AND json_extract(w.value, '$[2]')
+  AND (v.kind = 'delta') = json_extract(w.value, '$[3]')
 
 -- writes: the writes of a range of checkpoints
 SELECT ns, checkpoint, task, idx, channel, type, blob, path, name, child
@@ -182,6 +183,9 @@ SELECT ns, text FROM pregel_namespaces WHERE tno = ?
 -- value_keys: what identifies a namespace's values, and what each hangs on
 SELECT channel, at, kind, prev FROM pregel_channel_values WHERE tno = ? AND ns = ?
 
+-- named_deltas: channel and place of the deltas that writes of a namespace name; ?3 their type
+SELECT channel, blob FROM pregel_writes WHERE tno = ? AND ns = ? AND type = ?
+
 -- threads_of_run: the threads in which a run made checkpoints
 SELECT t.thread FROM pregel_checkpoints c JOIN pregel_threads t ON t.tno = c.tno WHERE c.run_id = ?
 
@@ -208,6 +212,10 @@ DELETE FROM pregel_writes WHERE tno = ? AND ns = ? AND checkpoint = ?
 
 -- delete_value: one row of a channel
 DELETE FROM pregel_channel_values WHERE tno = ? AND ns = ? AND channel = ? AND at = ? AND kind = ?
+
+-- promote_cache: make a cache the value that it is a cache of
+UPDATE pregel_channel_values SET kind = 'value', n = NULL
+WHERE tno = ? AND ns = ? AND channel = ? AND at = ? AND kind = 'cache'
 
 -- drop_namespace: a namespace's number, once nothing is stored in it
 DELETE FROM pregel_namespaces WHERE tno = ? AND ns = ?

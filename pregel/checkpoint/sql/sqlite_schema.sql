@@ -65,7 +65,7 @@ CREATE TABLE IF NOT EXISTS pregel_channel_values (
     fold    INTEGER,
     n       INTEGER,
     PRIMARY KEY (tno, ns, channel, at, kind)
-) WITHOUT ROWID;
+);
 CREATE TABLE IF NOT EXISTS pregel_writes (
     tno        INTEGER NOT NULL,
     ns         INTEGER NOT NULL,
