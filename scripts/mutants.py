@@ -523,6 +523,7 @@ MUTANTS = (
         "pregel/engine/journal.py",
         "            if self.held_saves:\n",
         "            if False:\n",
+    ),
     # lists that grow, and channels that are folded
     mutant(
         "logs: a delta names another predecessor",

@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from pregel.channels import MISSING
+from pregel.channels.batches import Batched
+from pregel.channels.growth import Log
 from pregel.checkpoint.keys import task_text
 from pregel.checkpoint.records import CONTROL, Load, Opened, Page, Save, Saved, TaskWrites, Write
 
@@ -38,7 +40,7 @@ def _as_saved(save: Save, base: Saved | None, writes: Iterable[TaskWrites]) -> S
     counters = dict(base.counters) if base is not None else {}
     for channel, (counter, value) in save.changed.items():
         counters[channel] = counter
-        values[channel] = value
+        values[channel] = value.value if type(value) in (Log, Batched) else value
         if value is MISSING:
             del values[channel]
     seen = {**(base.seen if base is not None else {}), **save.seen}
