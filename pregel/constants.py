@@ -13,6 +13,7 @@ ROOT = "__root__"
 TASKS = "__pregel_tasks"
 TAG_NOSTREAM = "nostream"
 TAG_HIDDEN = "langsmith:hidden"
+LIFECYCLE = "lifecycle"  # the stream mode, inside the engine, of what lifecycle callbacks hear
 CONF = "configurable"
 CONFIG_KEY_CHECKPOINTER = "__pregel_checkpointer"
 

@@ -37,6 +37,8 @@
     │   ├── NodeCancelledError
     │   ├── NodeTimeoutError
     │   ├── ReducerLawError
+    │   ├── StepTimeoutError (TimeoutError)
+    │   ├── StoredError
     │   └── TaskNotFound
     ├── StoreError                       the saver refused, failed or lost something
     │   ├── ThreadBusy
@@ -56,6 +58,7 @@ Each has a stable ``code``, a docstring that is its default message, the place i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -344,9 +347,14 @@ class NodeCancelledError(RunError):
 
 
 class NodeTimeoutError(RunError):
-    """A node did not finish in time."""
+    """A node did not finish in time.
+
+    All times are seconds. `kind` says which limit was passed, ``run`` or ``idle``; `timeout` is that limit.
+    `still_running`: the attempt blocks a thread that cannot be stopped; it is tried again only once that has ended.
+    """
 
     code = "NODE_TIMEOUT"
+    still_running = False
 
     def __init__(
         self,
@@ -362,6 +370,29 @@ class NodeTimeoutError(RunError):
         self.elapsed, self.kind = elapsed, kind
         self.idle_timeout, self.run_timeout = idle_timeout, run_timeout
         self.timeout = run_timeout if kind == "run" else idle_timeout
+
+
+class StepTimeoutError(RunError, TimeoutError):
+    """Timed out: a superstep took longer than the graph's step_timeout."""
+
+    code = "STEP_TIMEOUT"
+
+
+class StoredError(RunError):
+    """An error as the journal keeps it: its text. What an error handler gets when another process met the error."""
+
+    code = "STORED"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeError:
+    """What an error handler gets as its parameter ``error: NodeError``: the failed node's name and what it raised.
+
+    When the failure was met by a process that died, `error` is a StoredError: its text is all that was kept.
+    """
+
+    node: str
+    error: BaseException
 
 
 class ReducerLawError(RunError):

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pregel.config import RunnableConfig, running_task
-from pregel.errors import InvalidInputError, PregelError
+from pregel.errors import InvalidInputError, NodeTimeoutError, PregelError
 from pregel.parts import CheckpointPayload as CheckpointPayload
 from pregel.parts import CheckpointStreamPart as CheckpointStreamPart
 from pregel.parts import CheckpointTask as CheckpointTask
@@ -147,7 +147,7 @@ class GraphOutput:
 
 def default_retry_on(error: Exception) -> bool:
     """Whether an error looks passing: connection trouble and unknown kinds yes, programming and usage errors no."""
-    if isinstance(error, ConnectionError):
+    if isinstance(error, ConnectionError | NodeTimeoutError):
         return True
     status = getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(status, int) and type(error).__module__.split(".")[0] in ("httpx", "requests"):
@@ -180,6 +180,41 @@ class RetryPolicy(NamedTuple):
     jitter: bool = True
     retry_on: type[Exception] | Sequence[type[Exception]] | Callable[[Exception], bool] = default_retry_on
 
+    def wants(self, error: Exception) -> bool:
+        """Whether this policy is for such an error."""
+        wanted = self.retry_on
+        if isinstance(wanted, type):
+            return isinstance(error, wanted)
+        if isinstance(wanted, Sequence):
+            return isinstance(error, tuple(wanted))
+        return bool(wanted(error))
+
+    def wait(self, failures: int) -> float:
+        """Seconds until the next attempt after so many failures; with `jitter` up to one more is added by chance."""
+        try:
+            return float(min(self.max_interval, self.initial_interval * self.backoff_factor ** (failures - 1)))
+        except OverflowError:
+            return float(self.max_interval)
+
+
+def checked_policies(policies: RetryPolicy | Sequence[RetryPolicy] | None) -> tuple[RetryPolicy, ...]:
+    """The policies as a tuple; a named error for one that could not be followed."""
+    found = () if policies is None else (policies,) if isinstance(policies, RetryPolicy) else tuple(policies)
+    for policy in found:
+        if not isinstance(policy, RetryPolicy):
+            raise TypeError(f"Expected a RetryPolicy or a sequence of them, got {type(policy).__name__}.")
+        wanted = policy.retry_on
+        kinds = list(wanted) if isinstance(wanted, Sequence) else [wanted] if isinstance(wanted, type) else []
+        if isinstance(wanted, str) or not (kinds or callable(wanted)):
+            raise TypeError(f"retry_on must be an exception type, a list of them or a predicate, got {wanted!r}.")
+        if any(not (isinstance(kind, type) and issubclass(kind, Exception)) for kind in kinds):
+            raise TypeError(f"retry_on must be made of subclasses of Exception, got {wanted!r}.")
+        if policy.max_attempts < 1 or min(policy.initial_interval, policy.max_interval, policy.backoff_factor) < 0:
+            raise InvalidInputError(
+                f"{policy!r} cannot be followed.", fix="max_attempts must be at least 1, and no interval negative."
+            )
+    return found
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeoutPolicy:
@@ -207,10 +242,19 @@ class TimeoutPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachePolicy:
-    """Which inputs share a cached result, and for how many seconds (None: for ever)."""
+    """Which inputs share a cached result, and for how many seconds (None: for ever).
+
+    Without a `key_func` inputs that are equal and of the same types share one.
+    """
 
     key_func: Callable[..., str | bytes] | None = None
-    ttl: int | None = None
+    ttl: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.ttl is not None and not self.ttl > 0:
+            raise InvalidInputError(f"ttl must be greater than 0, got {self.ttl}.", fix="Give seconds, or None.")
+        if self.key_func is not None and not callable(self.key_func):
+            raise InvalidInputError("key_func must be a function that returns a str or bytes for an input.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +275,7 @@ class CacheKey(NamedTuple):
 
     ns: tuple[str, ...]
     key: str
-    ttl: int | None
+    ttl: float | None
 
 
 @dataclass

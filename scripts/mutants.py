@@ -32,6 +32,7 @@ ASYNC = "tests/simulation/test_explore_durability.py::test_a_fan_out_ends_the_sa
 EXIT = "tests/simulation/test_explore_durability.py::test_subgraphs_end_the_same_after_a_crash_and_a_cancellation[exit]"
 CALLS = "tests/simulation/test_explore_calls.py::test_tasks_end_the_same_after_every_death"
 TASKS = "tests/behaviour/test_tasks.py"
+POLICIES = "tests/simulation/test_explore_policies.py"
 AHEAD = "tests/simulation/test_write_ahead.py"
 SAVERS = "tests/behaviour/savers/test_appends.py"
 UPKEEP = "tests/behaviour/savers/test_housekeeping.py"
@@ -523,6 +524,56 @@ MUTANTS = (
         "pregel/engine/journal.py",
         "            if self.held_saves:\n",
         "            if False:\n",
+    ),
+    # policies
+    mutant(
+        "a handled failure is not the handler's on a resume",
+        f"{POLICIES}::test_a_handled_failure_ends_the_same_after_every_death",
+        "pregel/engine/resume.py",
+        "for task, error in failures.items() if task in sources",
+        "for task, error in () if task in sources",
+    ),
+    mutant(
+        "a handler's stored work is done again",
+        "tests/behaviour/test_error_handlers.py::test_a_handler_whose_work_is_stored_does_not_run_again",
+        "pregel/engine/loop.py",
+        "        if stored is not None:\n            task.writes = [(w",
+        "        if stored is not None and task.origin is None:\n            task.writes = [(w",
+    ),
+    mutant(
+        "a crash gives a new allowance of attempts",
+        "tests/behaviour/test_retries.py::test_a_crash_is_one_more_delivery_and_gives_no_new_allowance",
+        "pregel/engine/loop.py",
+        "task.tries = Tries(*stored) if stored is not None else None",
+        "task.tries = None",
+    ),
+    mutant(
+        "what ends after its limit counts",
+        "tests/behaviour/test_timeouts.py",
+        "pregel/engine/clock.py",
+        "if late is None or not isinstance(event, Done):",
+        "if True:",
+    ),
+    mutant(
+        "an attempt that was left behind is tried again while it lives",
+        "tests/behaviour/test_timeouts.py",
+        "pregel/engine/pool.py",
+        "return bool(_left) and _name(task) in _left",
+        "return False",
+    ),
+    mutant(
+        "text and bytes from a key function share a result",
+        "tests/behaviour/test_node_cache.py::test_a_key_function_says_what_counts_and_text_is_not_bytes",
+        "pregel/engine/caching.py",
+        "input_key(self.identity, made)",
+        "input_key(self.identity, made if isinstance(made, str) else made.decode())",
+    ),
+    mutant(
+        "a drained subgraph counts as failed",
+        "tests/behaviour/test_drain.py",
+        "pregel/engine/barrier.py",
+        "if isinstance(error, GraphDrained):",
+        "if False:",
     ),
     # lists that grow, and channels that are folded
     mutant(

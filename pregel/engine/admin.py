@@ -21,7 +21,7 @@ from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK, uuid_text
 from pregel.engine.input import input_writes
 from pregel.engine.plan import END, INPUT, START, TASKS, plan
-from pregel.engine.resume import FINGERPRINT, commit, restore, stored_results
+from pregel.engine.resume import FINGERPRINT, commit, handler_tasks, restore, stored_results
 from pregel.engine.snapshot import checkpoint_config, snapshot
 from pregel.engine.task import PULL, Task
 from pregel.errors import CheckpointNotFoundError, InvalidUpdateError, PregelError
@@ -206,10 +206,13 @@ def _apply_outside(frame: Frame, saved: Saved) -> None:
 def _pending(frame: Frame, saved: Saved) -> tuple[list[Task], list[Task]]:
     """The tasks of the pending step with their stored results, and those of them that have finished."""
     results, _ = stored_results(saved)
-    tasks = sorted(plan(frame.plan, frame), key=lambda task: task.order)
+    planned = plan(frame.plan, frame)
+    handlers = handler_tasks(saved, planned)
+    tasks = sorted([*planned, *handlers], key=lambda task: task.order)
     for task in tasks:
         task.writes = [(write.channel, write.value) for write in results.get(task.id, ())]
-    return tasks, [task for task in tasks if task.writes]
+    handled = {task.origin for task in handlers if task.writes}
+    return tasks, [task for task in tasks if task.writes or task in handled]
 
 
 def _siblings(frame: Frame, saved: Saved, updates: Sequence[StateUpdate]) -> tuple[list[Task], bool]:

@@ -5,16 +5,20 @@
 2. The first failure cancels the tasks that still run; their news is kept as it comes.
 3. A question, and a command for the parent graph, stop nobody: all of the step's are gathered.
 4. News of an attempt that is over is dropped by identity.
+5. An attempt that passed a limit has failed once it has unwound, or was left behind: then it is not tried again.
+6. A node that failed for good and has an error handler is finished without writes; the handler runs in its place. What
+   it is to handle is stored before it starts, so no node runs again whose failure is being handled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pregel.checkpoint.records import ERROR, INTERRUPT, NO_WRITES, REJECTED, RESUME, TaskWrites
+from pregel.checkpoint.records import ATTEMPT, ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, REJECTED, RESUME, TaskWrites
 from pregel.engine.calls import Calls
+from pregel.engine.clock import left_behind, timed_out
 from pregel.engine.effects import (
     Cancel,
     Done,
@@ -28,13 +32,24 @@ from pregel.engine.effects import (
     Paused,
     Pushed,
     Step,
+    Timeout,
 )
 from pregel.engine.frame import Frame
-from pregel.engine.task import Task
+from pregel.engine.running import TICKS
+from pregel.engine.task import Task, Tries, handling
 from pregel.engine.trace import show_end
 from pregel.engine.watch import show_finished, show_paused
-from pregel.errors import InternalError, ParentCommand, rejected_in, told
-from pregel.types import Interrupt, RetryPolicy
+from pregel.errors import (
+    GraphBubbleUp,
+    GraphDrained,
+    InternalError,
+    NodeTimeoutError,
+    ParentCommand,
+    StepTimeoutError,
+    rejected_in,
+    told,
+)
+from pregel.types import Interrupt, RetryPolicy, seconds
 
 
 class Barrier:
@@ -42,10 +57,12 @@ class Barrier:
 
     cancelled = ""
     draining = ""
+    is_torn = False  # a task was cancelled or drained before it finished
     failed: Sequence[tuple[Task, BaseException]] = ()
     paused: Sequence[tuple[Task, tuple[Interrupt, ...]]] = ()
     commands: Sequence[tuple[Task, ParentCommand]] = ()
     calls: Calls | None = None  # made when the first task calls something
+    late: Mapping[Task, BaseException] = {}  # attempts that passed a limit and have not ended yet
 
     def __init__(self, frame: Frame, tasks: Sequence[Task], ready: Sequence[Task]) -> None:
         self.frame = frame
@@ -65,6 +82,8 @@ class Barrier:
             self.run_pure(step)
         else:
             step.start += self.ready
+            if self.frame.plan.policed:
+                self.watch(self.ready, step)
         step = yield from self._hear(step)
         if self.calls is not None:
             self.frame.recalled.clear()
@@ -143,23 +162,44 @@ class Barrier:
         self.open.remove(task)
         return True
 
-    def _done(self, event: Done, step: Step) -> None:
-        if self._ends(event.task):
-            self.finished.append(event.task)
-            row = take_in(self.frame, event.task, event.writes, step)
-            if row is not None:
-                self.unsaved.append(row)
+    def watch(self, tasks: Sequence[Task], step: Step) -> None:
+        """Set the timers of attempts that start now, and note when those that may come again were first tried."""
+        plan, timers = self.frame.plan, list(step.after)
+        for task in tasks:
+            node = task.node
+            if node.retry_policy:
+                task.began = task.began or self.frame.run.ids.clock() / TICKS
+            if node.timeout is not None:
+                for kind, limit in (("run", node.timeout.run_timeout), ("idle", node.timeout.idle_timeout)):
+                    if (after := seconds(limit)) is not None:
+                        timers.append((after, False, Timeout(task, kind)))  # type: ignore[arg-type]  # one of two
+            if plan.step_timeout is not None and tasks is self.ready:
+                timers.append((plan.step_timeout, False, Timeout(task, "step")))
+        step.after = timers
 
-    def _paused(self, event: Paused, step: Step) -> None:
+    def _done(self, event: Done, step: Step) -> None:
         task = event.task
         if not self._ends(task):
             return
-        self.paused = [*self.paused, (task, event.asked)]
-        rows: list[tuple[str, Any]] = [(INTERRUPT, list(event.asked))]
+        if task in self.late:
+            self._failure(task, self.late[task], step)
+            return
+        self.finished.append(task)
+        row = take_in(self.frame, task, event.writes, step)
+        if row is not None:
+            self.unsaved.append(row)
+
+    def _paused(self, event: Paused, step: Step) -> None:
+        if self._ends(event.task):
+            self._pause(event.task, event.asked, step)
+
+    def _pause(self, task: Task, asked: tuple[Interrupt, ...], step: Step) -> None:
+        self.paused = [*self.paused, (task, asked)]
+        rows: list[tuple[str, Any]] = [(INTERRUPT, list(asked))]
         if task.answers:
             rows.append((RESUME, dict(task.answers)))
         self.keep(task, rows)
-        show_paused(self.frame, step, task, event.asked)
+        show_paused(self.frame, step, task, asked)
 
     def _failed(self, event: Failed, step: Step) -> None:
         task, error = event.task, event.error
@@ -168,7 +208,24 @@ class Barrier:
         if isinstance(error, ParentCommand) and (self.frame.ns or self.frame.home):
             self.commands = sorted([*self.commands, (task, error)], key=lambda pair: _order(pair[0]))
             return
-        if self.retry(event, step) is not None:
+        if isinstance(error, GraphDrained):  # of a graph inside: the step ends with its siblings and is not applied
+            self.draining, self.is_torn = error.reason, True
+            return
+        self._failure(task, self.late.get(task, error), step)
+
+    def _failure(self, task: Task, error: BaseException, step: Step) -> None:
+        """Try again, hand over to an error handler, or fail."""
+        stopping = bool(self.cancelled or self.failed)
+        if not stopping and (policy := _policy_for(task, error)) is not None:
+            self._try_again(task, error, policy, step)
+            return
+        if not stopping and task.node.error_handler and _is_failure(error):
+            self.keep(task, [(ERROR, error), (ERROR_SOURCE, task.name)])
+            task.writes = []
+            self.finished.append(task)
+            if self.frame.traced:
+                show_end(self.frame, step, task, error=error)
+            self._begin(handling(task, error), step)
             return
         self.failed = [*self.failed, (task, error)]
         if not isinstance(error, ParentCommand):
@@ -177,16 +234,25 @@ class Barrier:
             show_end(self.frame, step, task, error=error)
         self._stop(step)
 
+    def _try_again(self, task: Task, error: BaseException, policy: RetryPolicy, step: Step) -> Task:
+        again = task.again()
+        again.tries = (task.tries or Tries()).failed(told(error), task.began)
+        self.keep(task, [(ATTEMPT, list(again.tries))])
+        self.open.add(again)
+        step.after = [*step.after, (policy.wait(again.tries.failures), policy.jitter, Due(again))]
+        return again
+
+    def _begin(self, task: Task, step: Step) -> None:
+        self.open.add(task)
+        step.start.append(task)
+        if self.frame.plan.policed:
+            self.watch([task], step)
+
     def retry(self, event: Failed, step: Step) -> Task | None:
-        """The next attempt, which starts after its backoff; None when there is none."""
+        """The next attempt of a call, which starts after its backoff; None when there is none."""
         task = event.task
         policy = None if self.cancelled or self.failed else _policy_for(task, event.error)
-        if policy is None:
-            return None
-        again = task.again()
-        self.open.add(again)
-        step.after = [*step.after, (_backoff(policy, task.attempt), policy.jitter, Due(again))]
-        return again
+        return None if policy is None else self._try_again(task, event.error, policy, step)
 
     def _pushed(self, event: Pushed, step: Step) -> None:
         self.calls = self.calls or Calls(self)
@@ -197,16 +263,44 @@ class Barrier:
         self.calls.note(event, step)
 
     def _gone(self, event: Gone, step: Step) -> None:
+        task = event.task
+        if not self._ends(task):
+            return
+        if task in self.late:
+            self._over_late(task, event, step)
+            return
         from asyncio import CancelledError  # importing asyncio costs as much as importing this package
 
-        if self._ends(event.task):
-            self.keep(event.task, [(ERROR, CancelledError())])
-            if self.frame.traced:
-                show_end(self.frame, step, event.task, error=CancelledError())
+        self.is_torn = True
+        self.keep(task, [(ERROR, CancelledError())])
+        if self.frame.traced:
+            show_end(self.frame, step, task, error=CancelledError())
+
+    def _over_late(self, task: Task, event: Gone, step: Step) -> None:
+        """An attempt is over that passed a limit: a question that it had asked stands, else it failed."""
+        error = self.late[task]
+        if task.asked:
+            self._pause(task, task.asked, step)
+            return
+        if event.lives and isinstance(error, NodeTimeoutError):
+            left_behind(error)
+        self._failure(task, error, step)
+
+    def _timeout(self, event: Timeout, step: Step) -> None:
+        task = event.task
+        if task not in self.open or task in self.late:
+            return
+        if event.kind == "step":
+            self.late = {**self.late, task: _step_over(task)}
+            self._stop(step, abandon=True)
+            return
+        self.late = {**self.late, task: timed_out(task, event.kind, event.elapsed)}
+        task.closed = True  # what it still streams is refused
+        step.cancel = [*step.cancel, (task, True)]
 
     def _due(self, event: Due, step: Step) -> None:
         if event.task in self.open:
-            step.start.append(event.task)
+            self._begin(event.task, step)
 
     def _cancel(self, event: Cancel, step: Step) -> None:
         if not self.cancelled:
@@ -216,9 +310,9 @@ class Barrier:
     def _drain(self, event: Drain, step: Step) -> None:
         self.draining = event.why
 
-    def _stop(self, step: Step) -> None:
+    def _stop(self, step: Step, *, abandon: bool = False) -> None:
         held = self.calls.held if self.calls is not None else ()  # these have ended, and wait for their calls only
-        step.cancel = [*step.cancel, *((task, False) for task in self.open if task not in held)]
+        step.cancel = [*step.cancel, *((task, abandon) for task in self.open if task not in held)]
 
 
 def take_in(frame: Frame, task: Task, writes: list[tuple[str, Any]], step: Step) -> TaskWrites | None:
@@ -251,27 +345,30 @@ def reopened(task: Task, error: BaseException) -> list[tuple[str, Any]]:
     return [(RESUME, kept), (REJECTED, sorted(rejected))]
 
 
+def _is_failure(error: BaseException) -> bool:
+    """Whether an error is a node's failure, which may be tried again and handled; signals and our own bugs are not."""
+    return isinstance(error, Exception) and not isinstance(error, GraphBubbleUp | InternalError | StepTimeoutError)
+
+
 def _policy_for(task: Task, error: BaseException) -> RetryPolicy | None:
     """The first policy that wants this error tried again, if it has attempts left."""
-    if not isinstance(error, Exception) or isinstance(error, InternalError) or rejected_in(error):
+    policies = task.node.retry_policy
+    if not policies or not _is_failure(error) or rejected_in(error) or getattr(error, "still_running", False):
         return None
-    for policy in task.node.retry_policy or task.frame.plan.retry_policy:
-        if _matches(policy, error):
-            return policy if task.attempt < policy.max_attempts else None
+    for policy in policies:
+        if policy.wants(error):  # type: ignore[arg-type]  # a failure is an Exception
+            failures = 1 + (task.tries.failures if task.tries is not None else 0)
+            return policy if failures < policy.max_attempts else None
     return None
 
 
-def _matches(policy: RetryPolicy, error: Exception) -> bool:
-    wanted = policy.retry_on
-    if isinstance(wanted, type):
-        return isinstance(error, wanted)
-    if isinstance(wanted, Sequence):
-        return isinstance(error, tuple(wanted))
-    return bool(wanted(error))
-
-
-def _backoff(policy: RetryPolicy, attempt: int) -> float:
-    return float(min(policy.max_interval, policy.initial_interval * policy.backoff_factor ** (attempt - 1)))
+def _step_over(task: Task) -> StepTimeoutError:
+    limit = task.frame.plan.step_timeout
+    return StepTimeoutError(
+        f"Timed out: step {task.step} took longer than the step_timeout of {limit} s.",
+        thread=task.frame.run.thread or None,
+        step=task.step,
+    )
 
 
 _FEEDERS: dict[type[Event], Callable[[Barrier, Any, Step], None]] = {
@@ -282,6 +379,7 @@ _FEEDERS: dict[type[Event], Callable[[Barrier, Any, Step], None]] = {
     Due: Barrier._due,
     Pushed: Barrier._pushed,
     Noted: Barrier._noted,
+    Timeout: Barrier._timeout,
     Cancel: Barrier._cancel,
     Drain: Barrier._drain,
 }

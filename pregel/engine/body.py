@@ -45,7 +45,9 @@ def run_body(task: Task) -> TaskEvent:
     node = task.node
     try:
         if task.phase == "enter":
-            return Entered(task, task.read())
+            value = task.read()
+            if node.caching is None or not node.caching.finds(task, value):
+                return Entered(task, value)
         output = task.output
         if task.phase == "run":
             value = output = task.read()
@@ -80,6 +82,8 @@ def _write_asking(task: Task, output: Any) -> None:
             writes += writer.writes(writer.path.call(writer.read(output, task), task))
         else:
             writer.write(output, writes)
+    if task.node.caching is not None:
+        task.node.caching.keeps(task, output)
 
 
 def ended(task: Task, error: BaseException | None) -> TaskEvent:

@@ -20,7 +20,9 @@ async def arun_body(task: Task) -> TaskEvent:
     node = task.node
     try:
         if task.phase == "enter":
-            return Entered(task, task.read())
+            value = task.read()
+            if node.caching is None or not await node.caching.afinds(task, value):
+                return Entered(task, value)
         output = task.output
         if task.phase == "run":
             value = output = task.read()
@@ -60,3 +62,5 @@ async def _write_asking(task: Task, output: Any) -> None:
             writes += writer.writes(await acall_anywhere(writer.path, writer.read(output, task), task))
         else:
             writer.write(output, writes)
+    if task.node.caching is not None:
+        await task.node.caching.akeeps(task, output)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import checked_place
 from pregel.checkpoint.records import Page
-from pregel.config import DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, merge_configs
+from pregel.config import COORDINATES, DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, merge_configs
+from pregel.constants import LIFECYCLE
 from pregel.engine.chunks import checked_version, print_chunk
 from pregel.engine.family import family
 from pregel.engine.frame import Frame, Run
@@ -26,6 +27,7 @@ from pregel.tokens import connect
 from pregel.types import DURABILITIES, STREAM_MODES
 
 if TYPE_CHECKING:
+    from pregel.callbacks import GraphCallbacks
     from pregel.engine.calls import GraphCall
     from pregel.engine.effects import Chunk, Flow, Result
     from pregel.engine.pregel import Pregel
@@ -44,6 +46,7 @@ class Call:
 
     __slots__ = (
         "arguments",
+        "callbacks",
         "checkpoint",
         "config",
         "context",
@@ -83,7 +86,7 @@ class Call:
         own = (config or {}).get("configurable") or {}
         ambient = current_task.get()
         self.nested: Any = ambient if isinstance(ambient, Running) and _is_inside(ambient, own) else None
-        self.config = merge_configs(graph.config, config)
+        self.config = merge_configs(_inherited(self.nested, config), graph.config, config)
         self.version = checked_version(version)
         self.yields = checked_modes(modes)
         self.printed: frozenset[str] = frozenset()
@@ -93,6 +96,9 @@ class Call:
         self.modes = self.yields | self.printed if self.printed else self.yields
         if "messages" in self.modes:
             connect()
+        self.callbacks = _callbacks(self.config) if self.nested is None else None
+        if self.callbacks is not None:
+            self.modes |= {LIFECYCLE}
         self.output_keys = checked_keys(graph, output_keys)
         self.subgraphs = subgraphs
         self.context = context
@@ -107,6 +113,8 @@ class Call:
             self.thread, self.ns = checked_place(_thread_of(place), str(place.get("checkpoint_ns") or ""))
             self.checkpoint = place.get("checkpoint_id") or None
         self.durability = checked_durability(durability or "sync")
+        if self.room is not None and self.room < 1:
+            raise InvalidInputError("max_concurrency must be at least 1.", fix="Leave it out, or give a larger one.")
 
     def wants(self, chunk: Chunk) -> bool:
         """Whether the caller is given a chunk, which is printed if that was asked for."""
@@ -142,7 +150,8 @@ class Call:
             subgraphs=self.subgraphs,
             context=self._context(),
             store=self.graph.store,
-            control=self.arguments.get("control"),
+            cache=self._cache(),
+            control=self._control(),
             metadata=_stored_metadata(self.config) if journal is not None else None,
             before=names_of(self.arguments.get("interrupt_before")),
             after=names_of(self.arguments.get("interrupt_after")),
@@ -150,7 +159,9 @@ class Call:
         home, answers = "", None
         if self.nested is not None:
             home, answers = f"{self.nested.id}:{self.nested.count('graph')}", self.nested.answers
-        return Frame(run, self.graph, self.ns, output_keys=self.output_keys, home=home, answers=answers)
+        frame = Frame(run, self.graph, self.ns, output_keys=self.output_keys, home=home, answers=answers)
+        frame.inside = self.nested
+        return frame
 
     def made(self, *, waits: bool) -> GraphCall | None:
         """This call as a part of the run whose node makes it; None where it has to run by itself, inside that node.
@@ -203,6 +214,13 @@ class Call:
         bound = ((before or {}).get("configurable") or {}).get("checkpoint_id")
         return Page(self.ns, bound, limit, filter)
 
+    def _control(self) -> Any:
+        control = self.arguments.get("control")
+        return self.nested.frame.run.control if control is None and self.nested is not None else control
+
+    def _cache(self) -> Any:
+        return self.nested.frame.cache if self.graph.cache is None and self.nested is not None else self.graph.cache
+
     def _context(self) -> Any:
         if self.context is None and self.nested is not None:
             return self.nested.frame.run.context
@@ -232,6 +250,27 @@ def fingerprint(serde: Any, value: Any) -> str:
     except SerializationError:
         return ""
     return blake2b(blob, digest_size=16, key=kind.encode()[:64]).hexdigest()
+
+
+def _inherited(node: Running | None, given: RunnableConfig | None) -> RunnableConfig | None:
+    """What a graph that a node calls has from that node: its config, without what says where the node is."""
+    if node is None:
+        return None
+    known = set((given or {}).get("tags") or ())
+    inherited: Any = {key: value for key, value in node.config.items() if key not in ("run_name", "run_id")}
+    inherited["tags"] = [tag for tag in inherited.get("tags") or () if tag not in known]
+    for part, own in (("metadata", "langgraph_"), ("configurable", "__pregel_")):
+        values = (inherited.get(part) or {}).items()
+        inherited[part] = {k: v for k, v in values if not k.startswith(own) and k not in COORDINATES}
+    return inherited  # type: ignore[no-any-return]  # it has the keys of one
+
+
+def _callbacks(config: RunnableConfig) -> GraphCallbacks | None:
+    if not config.get("callbacks"):
+        return None
+    from pregel.callbacks import lifecycle_callbacks  # few calls have handlers, and what these need is dear to import
+
+    return lifecycle_callbacks(config)
 
 
 def _has_place(configurable: dict[str, Any]) -> bool:

@@ -77,9 +77,8 @@ class CallTask(Task):
     def again(self) -> CallTask:
         again: CallTask = object.__new__(type(self))
         again.__dict__.update(self.__dict__)
-        again.attempt, again.fresh, again.asked = self.attempt + 1, False, ()
+        again.fresh, again.asked, again.closed, again.clock = False, (), False, None
         again._counts = again._made = None
-        again.closed = False
         return again
 
 
@@ -122,6 +121,8 @@ class Calls:
         self.out.setdefault(task, set()).add(made)
         self.barrier.open.add(made)
         step.start.append(made)
+        if made.node.timeout is not None or made.node.retry_policy:
+            self.barrier.watch([made], step)
         if self.frame.traced:
             show_starts(self.frame, step, [made])
 
@@ -175,6 +176,8 @@ class Calls:
     def _ended(self, call: CallTask, event: TaskEvent, step: Step) -> None:
         """A call is over, or is tried again."""
         barrier, caller = self.barrier, call.parent
+        if call in barrier.late:  # it passed a limit before it ended
+            event = Failed(call, barrier.late[call])
         barrier.open.remove(call)
         out = self.out[caller]
         out.discard(call)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pregel.channels import BaseChannel
 from pregel.checkpoint.keys import is_text
 from pregel.engine.node import PregelNode
-from pregel.errors import GraphValidationError, InvalidInputError, InvalidUpdateError, NotBuiltError
+from pregel.errors import GraphValidationError, InvalidInputError, InvalidUpdateError
 from pregel.types import StateUpdate
 
 if TYPE_CHECKING:
@@ -55,10 +55,9 @@ def check_graph(graph: Pregel) -> None:
         for channel in (*reads, *node.triggers):
             if channel not in graph.channels:
                 problems.append(f"Node {name!r} subscribes to or reads the unknown channel {channel!r}.")
-        if node.timeout is not None:
-            raise NotBuiltError(f"Node {name!r} has a timeout; timeouts are not built yet.", fix="Leave it out.")
-        if node.cache_policy is not None:
-            raise NotBuiltError(f"Node {name!r} has a cache policy; caching is not built yet.", fix="Leave it out.")
+        handler = node.error_handler or graph.node_error_handler_map.get(name)
+        if handler is not None and handler not in graph.nodes:
+            problems.append(f"Node {name!r} has the unknown node {handler!r} as its error handler.")
     problems += _channel_problems(graph, triggers)
     for nodes in (graph.interrupt_before_nodes, graph.interrupt_after_nodes):
         for name in [] if nodes == "*" else [nodes] if isinstance(nodes, str) else nodes:
@@ -66,8 +65,8 @@ def check_graph(graph: Pregel) -> None:
                 problems.append(f"Interrupt node {name!r} is not a node of the graph.")
     if problems:
         raise GraphValidationError(problems)
-    if graph.step_timeout is not None or graph.cache_policy is not None:
-        raise NotBuiltError("step_timeout and cache_policy are not built yet.", fix="Leave them out.")
+    if graph.step_timeout is not None and graph.step_timeout <= 0:
+        raise InvalidInputError(f"step_timeout must be greater than 0, got {graph.step_timeout}.")
 
 
 def _names(graph: Pregel) -> list[tuple[str, set[str]]]:

@@ -21,12 +21,14 @@ import inspect
 import os
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from pregel.constants import LIFECYCLE
 from pregel.engine.body_async import arun_body
+from pregel.engine.clock import Clock, left_behind, timed_out
 from pregel.engine.effects import (
     Cancel,
     Chunk,
@@ -41,10 +43,11 @@ from pregel.engine.effects import (
     Pushed,
     Result,
     Step,
+    Timeout,
 )
 from pregel.engine.gate import Gate, Paced
 from pregel.engine.journal_async import AwaitingJournal, outcome, whole
-from pregel.engine.pool import Job, shared_pool
+from pregel.engine.pool import Job, shared_pool, still_runs
 from pregel.engine.task import Task
 from pregel.errors import SerializationError
 
@@ -72,6 +75,7 @@ class AwaitingDriver:
         self.jobs: dict[Task, asyncio.Task[None] | Job | None] = {}  # None: waits for room
         self.waiting: deque[Task] = deque()
         self.timers: set[asyncio.TimerHandle] = set()
+        self.limits: dict[Task, list[asyncio.TimerHandle]] = {}  # those of them that watch an attempt
         self.inbox: deque[Event | Chunk] = deque()
         self.waker: asyncio.Future[None] | None = None
         self.sound = True
@@ -85,10 +89,14 @@ class AwaitingDriver:
         self.gate: Gate | None = Gate(self.inbox.__len__) if live else None
         self.waking = False  # a wake-up is on its way to the loop
 
-    async def run(self, show: Callable[[Chunk], object] | None = None) -> Result:
-        """The result; what it shows on the way goes to `show`."""
+    async def run(
+        self, show: Callable[[Chunk], object] | None = None, tell: Callable[[Any], Awaitable[None]] | None = None
+    ) -> Result:
+        """The result; what it shows on the way goes to `show`, its lifecycle to `tell`."""
         async for chunk in self.chunks():
-            if show is not None:
+            if tell is not None and chunk[1] == LIFECYCLE:
+                await tell(chunk[2])
+            elif show is not None:
                 show(chunk)
         assert self.ended
         return self.result  # type: ignore[return-value]  # None only from flows that say so
@@ -198,6 +206,8 @@ class AwaitingDriver:
         for task, abandon in step.cancel:
             self._cancel(task, abandon, events)
         for seconds, jitter, event in step.after:
+            if isinstance(event, Timeout) and event.task.clock is None:
+                event.task.clock = Clock(event.task)
             self._after(seconds + (random.random() if jitter else 0.0), event)
         if step.start:
             await self._start(step.start, events)
@@ -212,7 +222,10 @@ class AwaitingDriver:
             events.append(event)
             return
         for task in tasks:
-            if self.room is not None and len(self.jobs) - len(self.waiting) - self._lent() >= self.room:
+            if task.clock is not None and still_runs(task):
+                events.append(Failed(task, left_behind(timed_out(task, "run", 0.0))))
+                self._free(task)
+            elif self.room is not None and len(self.jobs) - len(self.waiting) - self._lent() >= self.room:
                 self.jobs[task] = None
                 self.waiting.append(task)
             else:
@@ -285,6 +298,8 @@ class AwaitingDriver:
 
     async def _body(self, task: Task) -> None:
         event: Event = Gone(task)
+        if task.clock is not None:
+            task.clock.begin()
         try:
             event = await (arun_body(task) if self.gate is None else Paced(arun_body(task), self.gate))
         except asyncio.CancelledError:
@@ -292,25 +307,39 @@ class AwaitingDriver:
         except BaseException as error:
             event = Failed(task, error)
         finally:
-            self.post(event)
+            self.post(event if task.clock is None else task.clock.judged(event))
 
     def _after(self, seconds: float, event: Event) -> None:
         def fire() -> None:
             self.timers.discard(handle)
+            clock = event.task.clock if isinstance(event, Timeout) else None
+            if clock is not None and (left := clock.left(event.kind)) > 0:  # type: ignore[attr-defined]  # a Timeout
+                self._after(left, event)  # the limit was moved on: watch it for what is left of it
+                return
+            if clock is not None:
+                event.elapsed = clock.elapsed  # type: ignore[attr-defined]  # a Timeout
             self.post(event)
 
         handle = self.loop.call_later(seconds, fire)
         self.timers.add(handle)
+        if isinstance(event, Timeout):
+            self.limits[event.task] = [*self.limits.get(event.task, ()), handle]
 
     def _cancel(self, task: Task, abandon: bool, events: list[Event]) -> None:
         job = self.jobs.get(task)
         if isinstance(job, asyncio.Task):
             job.cancel()
-        elif job is None or job.claim() or abandon:
+        elif job is None or job.claim():
             self._free(task)
             events.append(Gone(task))
+        elif abandon:
+            self._free(task)
+            events.append(Gone(task, lives=job.leave()))
 
     def _free(self, task: Task) -> None:
+        for handle in self.limits.pop(task, ()) if self.limits else ():
+            handle.cancel()
+            self.timers.discard(handle)
         if task in self.jobs:
             if self.jobs.pop(task) is None:
                 self.waiting.remove(task)

@@ -25,7 +25,9 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from pregel.constants import LIFECYCLE
 from pregel.engine.body import run_body
+from pregel.engine.clock import Clock, left_behind, timed_out
 from pregel.engine.effects import (
     Cancel,
     Chunk,
@@ -40,10 +42,11 @@ from pregel.engine.effects import (
     Pushed,
     Result,
     Step,
+    Timeout,
 )
 from pregel.engine.gate import Gate
 from pregel.engine.journal import BlockingJournal
-from pregel.engine.pool import Job, on_worker, shared_pool
+from pregel.engine.pool import Job, on_worker, shared_pool, still_runs
 from pregel.engine.task import Task
 from pregel.errors import SerializationError
 
@@ -83,10 +86,12 @@ class BlockingDriver:
         self.closed = False  # calls are withdrawn
         self.gate: Gate | None = Gate(self.inbox.qsize) if live else None
 
-    def run(self, show: Callable[[Chunk], object] | None = None) -> Result:
-        """The result; what it shows on the way goes to `show`."""
+    def run(self, show: Callable[[Chunk], object] | None = None, tell: Callable[[Any], None] | None = None) -> Result:
+        """The result; what it shows on the way goes to `show`, its lifecycle to `tell`."""
         for chunk in self.chunks():
-            if show is not None:
+            if tell is not None and chunk[1] == LIFECYCLE:
+                tell(chunk[2])
+            elif show is not None:
                 show(chunk)
         assert self.ended
         return self.result  # type: ignore[return-value]  # None only from flows that say so
@@ -179,21 +184,46 @@ class BlockingDriver:
         for task, abandon in step.cancel:
             self._cancel(task, abandon, events)
         for seconds, jitter, event in step.after:
-            wait = seconds + (random.random() if jitter else 0.0)
-            heappush(self.timers, (time.monotonic() + wait, id(event), event))
+            if isinstance(event, Timeout) and event.task.clock is None:
+                event.task.clock = Clock(event.task)
+            self._after(seconds + (random.random() if jitter else 0.0), event)
         if step.start:
             self._start(step.start, events)
+
+    def _after(self, seconds: float, event: Event) -> None:
+        heappush(self.timers, (time.monotonic() + seconds, id(event), event))
 
     @property
     def free(self) -> bool:
         """Whether a single task may run right here: nothing else goes on, and nobody listens meanwhile."""
-        return not (self.jobs or self.timers or self.live)
+        return not (self.jobs or self.live or (self.timers and self._next_timer()))
+
+    def _next_timer(self) -> float | None:
+        """When the next timer rings; those of attempts that have ended never do."""
+        while self.timers and isinstance(event := self.timers[0][2], Timeout) and event.task.clock.over:  # type: ignore[union-attr]  # it was made with its timers
+            heappop(self.timers)
+        return self.timers[0][0] if self.timers else None
+
+    def _rung(self) -> Iterator[Event]:
+        """The timers that ring now. A limit that was moved on is watched again for what is left of it."""
+        while (due := self._next_timer()) is not None and due <= time.monotonic():
+            event = heappop(self.timers)[2]
+            if isinstance(event, Timeout) and event.task.clock is not None:
+                if (left := event.task.clock.left(event.kind)) > 0:
+                    self._after(left, event)
+                    continue
+                event.elapsed = event.task.clock.elapsed
+            yield event
 
     def _start(self, tasks: list[Task], events: list[Event]) -> None:
         if len(tasks) == 1 and self.free:
             events.append(copy_context().run(run_body, tasks[0]))
             return
         for task in tasks:
+            if task.clock is not None and still_runs(task):
+                task.clock.over = True
+                events.append(Failed(task, left_behind(timed_out(task, "run", 0.0))))
+                continue
             hand = task.call or task.frame.caller
             job = self.jobs[task] = Job(task, copy_context() if hand is None else hand.context.copy(), self.inbox.put)
             if self.room is not None and len(self.jobs) - len(self.waiting) - self._lent() > self.room:
@@ -260,11 +290,16 @@ class BlockingDriver:
 
     def _cancel(self, task: Task, abandon: bool, events: list[Event]) -> None:
         job = self.jobs.get(task)
-        if job is None or job.claim() or abandon:
+        if job is None or job.claim():
             self._free(task)
             events.append(Gone(task))
+        elif abandon:
+            self._free(task)
+            events.append(Gone(task, lives=job.leave()))
 
     def _free(self, task: Task) -> None:
+        if task.clock is not None:
+            task.clock.over = True
         if self.jobs.pop(task, None) is None:
             return
         while self.waiting:
@@ -278,10 +313,12 @@ class BlockingDriver:
     def wait(self) -> list[Event | Chunk]:
         """What happened next; blocks until something did."""
         if on_worker() and self.inbox.empty():
-            job = next((job for job in self.jobs.values() if job.claim()), None)
+            beyond = set(self.waiting)  # there is no room for these
+            job = next((job for job in self.jobs.values() if job not in beyond and job.claim()), None)
             if job is not None:
                 job.run()
-        timeout = max(0.0, self.timers[0][0] - time.monotonic()) if self.timers else None
+        due = self._next_timer() if self.timers else None
+        timeout = None if due is None else max(0.0, due - time.monotonic())
         news: list[Event | Chunk] = []
         try:
             news.append(self.inbox.get(timeout=timeout))
@@ -291,8 +328,8 @@ class BlockingDriver:
             pass
         if self.gate is not None:
             self.gate.emptied()
-        while self.timers and self.timers[0][0] <= time.monotonic():
-            news.append(heappop(self.timers)[2])
+        if self.timers:
+            news.extend(self._rung())
         return [self._heard(item) for item in news if self._counts(item)]
 
     def _counts(self, item: Event | Chunk) -> bool:

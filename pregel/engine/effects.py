@@ -117,9 +117,12 @@ class Paused(TaskEvent):
 
 
 class Gone(TaskEvent):
-    """The task was cancelled and has unwound, or never ran."""
+    """The task was cancelled and has unwound, or never ran; or it was left behind, and `lives` on in its thread."""
 
-    __slots__ = ()
+    __slots__ = ("lives",)
+
+    def __init__(self, task: Task, *, lives: bool = False) -> None:
+        self.task, self.lives = task, lives
 
 
 class Pushed(TaskEvent):
@@ -146,12 +149,12 @@ class Noted(TaskEvent):
 
 
 class Timeout(TaskEvent):
-    """A timer of a running task ran out; `kind` is run or idle."""
+    """A limit of a running task was passed, after `elapsed` seconds of it; ``step`` is that of its whole superstep."""
 
-    __slots__ = ("kind",)
+    __slots__ = ("elapsed", "kind")
 
-    def __init__(self, task: Task, kind: Literal["run", "idle"]) -> None:
-        self.task, self.kind = task, kind
+    def __init__(self, task: Task, kind: Literal["run", "idle", "step"]) -> None:
+        self.task, self.kind, self.elapsed = task, kind, 0.0
 
 
 class Due(TaskEvent):

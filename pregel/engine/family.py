@@ -204,7 +204,7 @@ class Family:
         if parent.run.replay is not None and graph.checkpointer is True:
             entry = parent.run.replay.entry(ns, entry)
         child = member.children[task] = Member(loop(frame, entry), member, task)
-        task.child = frame
+        task.child, frame.inside = frame, task
         self.levels.setdefault(child.depth, {})[child] = None
 
     def _live_frames(self, member: Member) -> list[Frame]:
@@ -260,6 +260,8 @@ class Family:
                 owner = self.owners.pop(event.task, None) if ended else self.owners.get(event.task)
                 if ended:
                     self.stopped.discard(event.task)
+                    if owner is not None and owner.task is not None and owner.task.clock is not None:
+                        owner.task.touch()  # a subgraph whose nodes come in is not idle
                 if owner is not None and isinstance(event, Entered):
                     self._entered(owner, event, cancelled)
                 elif owner is not None:

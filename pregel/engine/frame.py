@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pregel.engine.future import CallFuture
     from pregel.engine.journal import Journal
     from pregel.engine.resume import Replay
+    from pregel.engine.running import Running
     from pregel.engine.task import Task
 
 LIVE = frozenset(("custom", "messages", "tools"))  # modes that node code writes to while it runs
@@ -33,9 +34,11 @@ class Run:
     __slots__ = (
         "after",
         "before",
+        "cache",
         "config",
         "context",
         "control",
+        "died",
         "host",
         "ids",
         "journal",
@@ -65,6 +68,7 @@ class Run:
         subgraphs: bool = False,
         context: Any = None,
         store: Any = None,
+        cache: Any = None,
         control: RunControl | None = None,
         metadata: Mapping[str, Any] | None = None,
         before: frozenset[str] | str | None = None,
@@ -79,12 +83,14 @@ class Run:
         self.subgraphs = subgraphs
         self.context: Any = context
         self.store: Any = store
+        self.cache: Any = cache  # of the graph that was called; those inside without one of their own share it
         self.control = control
         self.metadata = dict(metadata or {})
         self.before, self.after = before, after  # static breakpoints of the call; None: the graph's own
         self.live = not modes.isdisjoint(LIVE)  # chunks must show before their node ends
         self.spoken: set[str | None] = set()  # ids of the messages that have shown
         self.post: Post = _nobody_listens
+        self.died = False  # the process that ran this thread before died in the middle of it
         self.replay: Replay | None = None  # what persistent subgraphs go back to
         self.host: Host | None = None  # the driver, which hears what running tasks call
         self.multiplex: Multiplex  # set by the family, which may be needed only when a node calls a graph
@@ -131,6 +137,7 @@ class Frame:
         "fresh",
         "graph",
         "home",
+        "inside",
         "is_root",
         "journal",
         "last_values",
@@ -169,6 +176,7 @@ class Frame:
         self.run: Run = run
         self.caller = caller  # the call that this graph runs for: whoever waits for it may run its nodes
         self.recalled: dict[str, list[Write]] = {}  # what calls and memos of the pending step are stored
+        self.inside: Running | None = None  # the task of another frame that runs this graph
         self.home = home  # stands in for a checkpoint id where nothing is stored: the task that runs this graph
         self.answers = answers or {}  # interrupt id -> answer, for a graph that stores none itself
         self.journal = None if graph.checkpointer is False and not is_root else run.journal
@@ -200,6 +208,11 @@ class Frame:
         changed, seen = applied
         self.seen_news.update(seen)
         self.changed_news.update(dict.fromkeys(changed))
+
+    @property
+    def cache(self) -> Any:
+        """Where this graph's nodes look for results; None when there is no cache."""
+        return self.run.cache if self.graph.cache is None else self.graph.cache
 
     @property
     def keeps_questions(self) -> bool:

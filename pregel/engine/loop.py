@@ -13,20 +13,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pregel.checkpoint.records import Release, Status
+from pregel.checkpoint.records import ATTEMPT, Release, Status
+from pregel.constants import LIFECYCLE
 from pregel.engine.apply import apply
-from pregel.engine.barrier import Barrier, take_in
+from pregel.engine.barrier import Barrier, row_of, take_in
 from pregel.engine.effects import Done, Event, Flow, Result, RunStatus, Step
 from pregel.engine.frame import Frame
 from pregel.engine.plan import INTERRUPT_SEEN, plan
 from pregel.engine.resume import Entry, Opening, begin, commit
-from pregel.engine.show import interrupt_update, state_values, touches
-from pregel.engine.task import Task
+from pregel.engine.show import interrupt_update, paused, resumed, state_values, touches
+from pregel.engine.task import Task, Tries, handling
 from pregel.engine.trace import show_checkpoint
 from pregel.engine.watch import show_planned, show_values
-from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError, NoCheckpointerError, told
+from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError, NoCheckpointerError, StoredError, told
+
+if TYPE_CHECKING:
+    from pregel.callbacks import GraphLifecycleStatus
 
 THREAD_STATUS: dict[RunStatus, Status] = {
     "done": "idle",
@@ -48,6 +52,8 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
     frame.recalled = opening.pending
     frame.tasks_fresh = not opening.resumed
     if opening.resumed:
+        if LIFECYCLE in frame.run.modes:
+            step.emit.append(resumed(frame))
         show_values(frame, step)
     while True:
         if state.step > state.stop:
@@ -60,13 +66,15 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             return (yield from close(frame, step, "failed" if starved else "done", error=starved))
         if frame.traced:
             show_checkpoint(frame, step, tasks, opening.saved)
-        ready = _reuse(frame, tasks, opening) if opening.resumed or frame.answers else tasks
+        ready = tasks
+        if opening.resumed or frame.answers:
+            tasks, ready = _reuse(frame, tasks, opening, step)
         if ready and frame.before and _breaks(frame, frame.before, tasks):
-            return (yield from _stop_at_breakpoint(frame, step))
+            return (yield from _stop_at_breakpoint(frame, step, "interrupt_before"))
         if frame.shows:
             show_planned(frame, step, tasks)
         heard: Sequence[Event] | None = None
-        if len(tasks) == len(ready) == 1 and not tasks[0].node.pure:
+        if len(tasks) == len(ready) == 1 and tasks[0].node.direct:
             step.start.append(tasks[0])
             heard = yield step
             step = Step()
@@ -81,7 +89,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             step = yield from barrier.gather(step, heard)
             if barrier.failed and step.claim:  # an input that is none: nothing of this call was stored yet, nothing is
                 return Result("failed", error=barrier.first_error)
-            if barrier.failed or barrier.paused or (barrier.cancelled and len(barrier.finished) < len(tasks)):
+            if barrier.failed or barrier.paused or barrier.is_torn:
                 return (yield from _incomplete(frame, step, barrier))
             if barrier.commands:
                 commands = [command for _, error in barrier.commands for command in error.commands]
@@ -93,12 +101,11 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             return (yield from close(frame, step, "failed", error=failure))
         frame.tasks_fresh = True
         if opening.resumed:
-            opening.pending.clear()
-            opening.answers.clear()
+            opening.forget()
         if barrier is not None and barrier.cancelled:  # too late for this step, which was whole
             return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))
         if frame.after and _breaks(frame, frame.after, tasks):
-            return (yield from _stop_at_breakpoint(frame, step))
+            return (yield from _stop_at_breakpoint(frame, step, "interrupt_after"))
         if (drain := frame.drain_asked or (barrier.draining if barrier else "")) and plan(frame.plan, frame):
             return (yield from close(frame, step, "drained", reason=drain, error=GraphDrained(drain)))
 
@@ -157,20 +164,33 @@ def final_values(frame: Frame) -> Any:
     return frame.last_values if frame.graph.outputs_expire else state_values(frame, frame.output_keys)
 
 
-def _reuse(frame: Frame, tasks: list[Task], opening: Opening) -> list[Task]:
-    """Give tasks their stored results and answers; the ones that must run."""
-    if not opening.pending and not opening.answers and not frame.answers:
-        return tasks
-    ready: list[Task] = []
-    for task in tasks:
-        stored = opening.pending.get(task.id)
+def _reuse(frame: Frame, tasks: list[Task], opening: Opening, step: Step) -> tuple[list[Task], list[Task]]:
+    """Give tasks their stored results, answers and attempts; all of the step's tasks, and those that must run."""
+    if opening.is_bare and not frame.answers:
+        return tasks, tasks
+    step_tasks, ready = list(tasks), []
+    for task in step_tasks:  # grows: a failure that is a handler's brings the handler's task
         task.answers = opening.answers.get(task.id, frame.answers)
-        if stored is None:
+        stored = opening.pending.get(task.id)
+        if stored is not None:
+            task.writes = [(write.channel, write.value) for write in stored if write.channel in frame.plan.channels]
+            task.writes_stored = True
+        elif (error := opening.handled.get(task.id)) is not None and task.node.error_handler:
+            task.writes, task.writes_stored, task.handled = [], True, True
+            step_tasks.append(handling(task, StoredError(error)))
+        else:
+            _count_attempts(frame, task, opening, step)
             ready.append(task)
-            continue
-        task.writes = [(write.channel, write.value) for write in stored if write.channel in frame.plan.channels]
-        task.writes_stored = True
-    return ready
+    return step_tasks, ready
+
+
+def _count_attempts(frame: Frame, task: Task, opening: Opening, step: Step) -> None:
+    """Go on counting where the last run stopped: a crash gives no new allowance, and is one more delivery itself."""
+    stored = opening.attempts.get(task.id)
+    task.tries = Tries(*stored) if stored is not None else None
+    if opening.died and not task.node.pure:
+        task.tries = task.tries.delivered() if task.tries is not None else Tries(deliveries=1)
+        step.writes.append(row_of(frame, task, [(ATTEMPT, list(task.tries))]))
 
 
 def _breaks(frame: Frame, names: frozenset[str] | str, tasks: Sequence[Task]) -> bool:
@@ -182,7 +202,9 @@ def _breaks(frame: Frame, names: frozenset[str] | str, tasks: Sequence[Task]) ->
     return any(task.name in names for task in tasks)
 
 
-def _stop_at_breakpoint(frame: Frame, step: Step) -> Flow[Result]:
+def _stop_at_breakpoint(frame: Frame, step: Step, where: GraphLifecycleStatus) -> Flow[Result]:
+    if frame.is_root and LIFECYCLE in frame.run.modes:
+        step.emit.append(paused(frame, where))
     if "updates" in frame.shows:
         step.emit.append((frame.ns, "updates", interrupt_update(())))
     return (yield from close(frame, step, "interrupted", reason="breakpoint"))
@@ -195,10 +217,15 @@ def _incomplete(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
         return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))
     if barrier.failed:
         return (yield from close(frame, step, "failed", error=barrier.first_error))
+    if not barrier.paused:
+        drain = barrier.draining
+        return (yield from close(frame, step, "drained", reason=drain, error=GraphDrained(drain)))
     if not frame.keeps_questions:
         return (yield from close(frame, step, "failed", error=_unanswerable(barrier)))
     _fold_finished(frame, barrier.in_order, step)
     asked = tuple(question for questions in barrier.asked for question in questions)
+    if frame.is_root and LIFECYCLE in frame.run.modes:
+        step.emit.append(paused(frame, "pending", asked))
     return (yield from close(frame, step, "interrupted", asked=asked))
 
 

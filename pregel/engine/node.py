@@ -4,16 +4,21 @@
 2. Writers turn the output into channel writes. A writer that asks (a branch) has a path, which is user code: whoever
    runs the node calls or awaits it between `read` and `writes`. Every other writer is a plain function of the output.
 3. `pure` says that running the node calls no user code at all, so the core may run it by itself (START, mostly).
+4. `direct` says that a lone task of the node may run without a Barrier: nothing about it is watched or counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from copy import copy
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from pregel.errors import DefinitionError
 from pregel.runnable import Runnable, RunnableSequence, coerce_to_runnable
-from pregel.types import CachePolicy, RetryPolicy, TimeoutPolicy
+from pregel.types import CachePolicy, RetryPolicy, TimeoutPolicy, checked_policies
+
+if TYPE_CHECKING:
+    from pregel.engine.caching import Caching
 
 Writes = list[tuple[str, Any]]
 
@@ -121,9 +126,12 @@ class PregelNode:
         "asks",
         "bound",
         "cache_policy",
+        "caching",
         "changing",
         "channels",
         "constant",
+        "direct",
+        "error_handler",
         "is_error_handler",
         "keys",
         "managed",
@@ -157,6 +165,7 @@ class PregelNode:
         metadata: dict[str, Any] | None = None,
         subgraphs: Sequence[Any] = (),
         is_error_handler: bool = False,
+        error_handler: str | None = None,
     ) -> None:
         self.channels: str | list[str] = channels if isinstance(channels, str) else list(channels)
         self.keys = () if isinstance(channels, str) else tuple(channels)
@@ -165,13 +174,15 @@ class PregelNode:
         self.mapper = mapper
         self.writers = list(writers)
         self.managed = managed or {}
-        self.retry_policy = tuple(retry_policy)
+        self.retry_policy = checked_policies(retry_policy)
         self.cache_policy = cache_policy
+        self.caching: Caching | None = None  # in a graph: what stands before `bound` when there is a cache policy
         self.timeout = timeout
         self.tags = list(tags)
         self.metadata = metadata or {}
         self.subgraphs = list(subgraphs)
         self.is_error_handler = is_error_handler
+        self.error_handler = error_handler  # the node that runs when this one has failed for good
         self.subgraph: Any = bound if getattr(bound, "is_graph", False) else None
         self.pure_input = mapper is None or getattr(mapper, "plain", False)  # reading calls no user code
         self.asks = maps = False
@@ -181,6 +192,29 @@ class PregelNode:
         self.pure = bound is None and mapper is None and not self.asks and not maps
         self.plain = bound.plain if bound is not None else None
         self.changing, self.constant = _split(self.writers)
+        self.direct = not (self.pure or self.policed)
+
+    @property
+    def policed(self) -> bool:
+        """Whether attempts of this node are watched or counted: then its step has a Barrier from the start."""
+        return bool(self.timeout or self.retry_policy)
+
+    def under(self, **policies: Any) -> PregelNode:
+        """A copy with other policies."""
+        node = copy(self)
+        for name, policy in policies.items():
+            setattr(node, name, policy)
+        node.direct = not (node.pure or node.policed)
+        return node
+
+    def behind(self, caching: Caching) -> PregelNode:
+        """A copy that looks into the cache before it calls anything."""
+        node = copy(self)
+        node.caching = caching
+        node.plain, node.asks, node.pure_input = None, True, False
+        if node.subgraph is None:
+            node.bound = caching
+        return node
 
     def __repr__(self) -> str:
         return f"PregelNode(channels={self.channels!r}, triggers={self.triggers!r}, bound={self.bound!r})"

@@ -8,13 +8,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pregel.channels import BaseChannel, UntrackedValue
 from pregel.engine.node import PregelNode
 from pregel.engine.task import PULL, PUSH, Task
-from pregel.errors import InvalidUpdateError, NotBuiltError, UnknownTargetError
-from pregel.types import RetryPolicy, Send
+from pregel.errors import InvalidUpdateError, UnknownTargetError
+from pregel.types import CachePolicy, RetryPolicy, Send
 
 if TYPE_CHECKING:
     from pregel.engine.frame import Frame
@@ -22,6 +22,38 @@ if TYPE_CHECKING:
 TASKS, START, END, INPUT, INTERRUPT_SEEN = "__pregel_tasks", "__start__", "__end__", "__input__", "__interrupt__"
 HIDDEN = "langsmith:hidden"
 PUSH_TRIGGERS = (PUSH,)
+
+
+class Policies(NamedTuple):
+    """What a graph gives to its nodes that do not say otherwise, and the seconds that a superstep may take."""
+
+    retry_policy: tuple[RetryPolicy, ...] = ()
+    cache_policy: CachePolicy | None = None
+    step_timeout: float | None = None
+    error_handlers: Mapping[str, str] = {}
+    graph: str = ""  # the graph's name, under which results are cached
+
+    def on(self, name: str, node: PregelNode) -> PregelNode:
+        """The node under these policies: itself where they change nothing."""
+        news: dict[str, Any] = {}
+        if self.retry_policy and not node.retry_policy and not node.pure:
+            news["retry_policy"] = self.retry_policy
+        if self.cache_policy is not None and node.cache_policy is None and not (node.pure or node.is_error_handler):
+            news["cache_policy"] = self.cache_policy
+        if name in self.error_handlers and node.error_handler is None:
+            news["error_handler"] = self.error_handlers[name]
+        found = node.under(**news) if news else node
+        if found.cache_policy is not None and found.bound is not None:
+            from pregel.engine.caching import Caching  # which only graphs with a cache policy need
+
+            found = found.behind(Caching(found.bound, found.cache_policy, self.graph, name))
+        if self.step_timeout is not None and found.direct:
+            found = found.under()
+            found.direct = False
+        return found
+
+
+NO_POLICIES = Policies()
 
 
 class Plan:
@@ -37,8 +69,9 @@ class Plan:
         "joins",
         "nodes",
         "output_keys",
+        "policed",
         "pulls",
-        "retry_policy",
+        "step_timeout",
         "trigger_to_nodes",
         "triggers",
         "untracked",
@@ -50,10 +83,11 @@ class Plan:
         channels: Mapping[str, BaseChannel[Any, Any, Any]],
         output_channels: str | Iterable[str],
         joins: Mapping[str, str] | None = None,
-        retry_policy: Sequence[RetryPolicy] = (),
+        policies: Policies = NO_POLICIES,
     ) -> None:
-        self.nodes = dict(nodes)
-        self.retry_policy = tuple(retry_policy)
+        self.step_timeout = policies.step_timeout
+        self.nodes = {name: policies.on(name, node) for name, node in nodes.items()}
+        self.policed = self.step_timeout is not None or any(node.policed for node in self.nodes.values())
         self.channels = dict(channels)
         self.joins = dict(joins or {})
         self.pulls = {name: (PULL, name) for name in nodes}
@@ -113,7 +147,8 @@ def _sent(graph: Plan, frame: Frame, index: int, send: Any) -> Task:
             f"Send to unknown node {send.node!r}.", fix=f"Known nodes: {', '.join(sorted(graph.nodes))}."
         )
     if send.timeout is not None:
-        raise NotBuiltError("Send(timeout=) is not built yet.", fix="Leave it out.", node=send.node)
+        node = node.under(timeout=send.timeout)
+        graph.policed = True
     task = Task(frame, send.node, node, (PUSH, index, False), PUSH_TRIGGERS)
     task.arg = send.arg
     return task

@@ -4,6 +4,8 @@
    with a free hand, and nested runs cannot use up the pool.
 2. A job ends in exactly one event, given to its `post`, whatever its body did.
 3. Threads are daemons, started on demand and kept.
+4. An attempt that passed a limit is left behind: its thread goes on, its news is dropped, and the pool may start one
+   thread more while it lasts. The same task does not start again in this process before it has ended.
 """
 
 from __future__ import annotations
@@ -15,20 +17,21 @@ from contextvars import Context
 from queue import SimpleQueue
 
 from pregel.engine.body import run_body
-from pregel.engine.effects import Failed, TaskEvent
+from pregel.engine.effects import Event, Failed
 from pregel.engine.task import Task
 
 
 class Job:
     """One attempt of a task, waiting for a hand."""
 
-    __slots__ = ("context", "post", "task", "ticket")
+    __slots__ = ("context", "is_over", "post", "task", "ticket")
 
-    def __init__(self, task: Task, context: Context, post: Callable[[TaskEvent], None]) -> None:
+    def __init__(self, task: Task, context: Context, post: Callable[[Event], None]) -> None:
         self.task = task
         self.context = context
         self.post = post
         self.ticket = [None]
+        self.is_over = False
 
     def claim(self) -> bool:
         """Whether the caller is the one to run (or to withdraw) it; true exactly once."""
@@ -40,11 +43,27 @@ class Job:
 
     def run(self) -> None:
         """Run the body; the caller has claimed the job."""
+        clock = self.task.clock
+        if clock is not None:
+            clock.begin()
+        event: Event
         try:
             event = self.context.run(run_body, self.task)
         except BaseException as error:  # KeyboardInterrupt or SystemExit in a worker: the driver raises it
             event = Failed(self.task, error)
+        if clock is not None:
+            event = clock.judged(event)
+            with _left_lock:
+                self.is_over = True
+                _left.pop(_name(self.task), None)
         self.post(event)
+
+    def leave(self) -> bool:
+        """Leave the attempt behind; whether its thread still runs."""
+        with _left_lock:
+            if not self.is_over:
+                _left[_name(self.task)] = self
+            return not self.is_over
 
 
 class Pool:
@@ -62,7 +81,7 @@ class Pool:
         with self._lock:
             if self._idle > 0:
                 self._idle -= 1
-            elif self._threads < self.size:
+            elif self._threads < self.size + len(_left):
                 self._threads += 1
                 threading.Thread(target=self._work, name="pregel-worker", daemon=True).start()
         self._queue.put(job)
@@ -76,6 +95,19 @@ class Pool:
             del job
             with self._lock:
                 self._idle += 1
+
+
+_left: dict[tuple[str, str], Job] = {}  # attempts that were left behind and still run, by thread and task id
+_left_lock = threading.Lock()
+
+
+def _name(task: Task) -> tuple[str, str]:
+    return task.frame.run.thread, task.id
+
+
+def still_runs(task: Task) -> bool:
+    """Whether an earlier attempt of a watched task was left behind in this process and has not ended."""
+    return bool(_left) and _name(task) in _left
 
 
 _local = threading.local()
@@ -100,6 +132,7 @@ def shared_pool() -> Pool:
 def _after_fork() -> None:
     global _shared
     _shared = None
+    _left.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)

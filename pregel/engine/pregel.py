@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pregel.channels import BaseChannel, Topic
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.config import RunnableConfig, merge_configs
+from pregel.constants import LIFECYCLE
 from pregel.engine.above import above
 from pregel.engine.admin import history_flow, state_flow, update_flow
 from pregel.engine.call import Call, names_of, require_saver
@@ -24,12 +25,12 @@ from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal, ClaimMissed
 from pregel.engine.nested import stable_namespace, subgraphs
 from pregel.engine.node import NodeBuilder, PregelNode
-from pregel.engine.plan import TASKS, Plan
+from pregel.engine.plan import TASKS, Plan, Policies
 from pregel.engine.running import Running
 from pregel.engine.snapshot import empty_snapshot
-from pregel.errors import DefinitionError, GraphInterrupt, NotBuiltError
+from pregel.errors import DefinitionError, GraphInterrupt, InvalidInputError, NotBuiltError
 from pregel.runnable import Runnable
-from pregel.types import GraphOutput, Send, StateSnapshot, StateUpdate, ensure_valid_checkpointer
+from pregel.types import GraphOutput, Send, StateSnapshot, StateUpdate, checked_policies, ensure_valid_checkpointer
 
 if TYPE_CHECKING:
     from pregel.engine.drive_async import AwaitingDriver
@@ -72,6 +73,7 @@ class Pregel(Runnable):
         context_schema: type | None = None,
         config: RunnableConfig | None = None,
         trigger_to_nodes: Mapping[str, Sequence[str]] | None = None,
+        node_error_handler_map: Mapping[str, str] | None = None,
         name: str = "LangGraph",
         stream_transformers: Any = None,
         unknown_keys: str = "error",
@@ -83,13 +85,14 @@ class Pregel(Runnable):
         if TASKS in self.channels and not isinstance(self.channels[TASKS], Topic):
             raise DefinitionError(f"Channel {TASKS!r} is reserved.", fix="Name your channel otherwise.")
         self.channels[TASKS] = Topic(Send, accumulate=False)
-        self.stream_mode, self.stream_eager, self.step_timeout = stream_mode, stream_eager, step_timeout
+        self.stream_mode, self.stream_eager, self._step_timeout = stream_mode, stream_eager, step_timeout
         self.input_channels, self.output_channels = input_channels, output_channels
         self.stream_channels = stream_channels
         self.interrupt_before_nodes, self.interrupt_after_nodes = interrupt_before_nodes, interrupt_after_nodes
         self.debug, self.store, self.cache, self.cache_policy = debug, store, cache, cache_policy
         self.checkpointer = ensure_valid_checkpointer(checkpointer)
-        self.retry_policy = (retry_policy,) if hasattr(retry_policy, "retry_on") else tuple(retry_policy)
+        self.retry_policy = checked_policies(retry_policy)
+        self.node_error_handler_map = dict(node_error_handler_map or {})
         self.context_schema, self.config, self.name = context_schema, config, name
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
         if stream_transformers:
@@ -106,13 +109,27 @@ class Pregel(Runnable):
 
     def _prepare(self) -> None:
         """The indexes that runs use; made again for each copy."""
-        self.plan = Plan(self.nodes, self._data_channels(), self.output_channels, self.joins, self.retry_policy)
+        policies = Policies(
+            self.retry_policy, self.cache_policy, self.step_timeout, self.node_error_handler_map, self.get_name()
+        )
+        self.plan = Plan(self.nodes, self._data_channels(), self.output_channels, self.joins, policies)
         stream = self.stream_channels_asis
         self.output_keys = _keys(self.output_channels)
         self.stream_keys = _keys(stream)
         self.before, self.after = names_of(self.interrupt_before_nodes), names_of(self.interrupt_after_nodes)
         self.outputs_expire = any(self.plan.channels[key].expires for key in self.plan.output_keys)
         self.names = (*self.channels, *self.nodes)
+
+    @property
+    def step_timeout(self) -> float | None:
+        """The seconds that each superstep may take; may be set. None: any number."""
+        return self._step_timeout
+
+    @step_timeout.setter
+    def step_timeout(self, seconds: float | None) -> None:
+        self._step_timeout = seconds
+        self.validate()
+        self._prepare()
 
     def _data_channels(self) -> dict[str, BaseChannel[Any, Any, Any]]:
         return {name: channel for name, channel in self.channels.items() if isinstance(channel, BaseChannel)}
@@ -157,6 +174,26 @@ class Pregel(Runnable):
         if isinstance(context, dict) and schema is not None and not issubclass(schema, dict):
             return schema(**context)
         return context
+
+    def clear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """Forget the cached results of these nodes, or of all. ValueError when the graph has no cache."""
+        namespaces = self._cached(nodes)
+        self.cache.clear(namespaces)
+
+    async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """Like `clear_cache`, awaited."""
+        namespaces = self._cached(nodes)
+        await self.cache.aclear(namespaces)
+
+    def _cached(self, nodes: Sequence[str] | None) -> list[tuple[str, ...]]:
+        from pregel.cache.keys import node_namespace
+
+        if self.cache is None:
+            raise InvalidInputError("No cache is set for this graph.", fix="Compile it with cache=InMemoryCache().")
+        names = list(self.nodes) if nodes is None else [nodes] if isinstance(nodes, str) else list(nodes)
+        if unknown := [name for name in names if name not in self.nodes]:
+            raise InvalidInputError(f"No node is called {', '.join(map(repr, unknown))}.", fix="Give names of nodes.")
+        return [node_namespace(self.get_name(), name) for name in names]
 
     def copy(self, update: Mapping[str, Any] | None = None) -> Pregel:
         """Another instance with some attributes replaced."""
@@ -211,7 +248,8 @@ class Pregel(Runnable):
             return made.push().result()
         for _ in range(MISSES):
             try:
-                result = _blocking_driver(call).run(call.wants)
+                tell = None if call.callbacks is None else call.callbacks.tell
+                result = _blocking_driver(call).run(call.wants, tell)
             except ClaimMissed:
                 continue
             if result.error is not None:
@@ -245,7 +283,8 @@ class Pregel(Runnable):
             return await made.push()
         for _ in range(MISSES):
             try:
-                result = await _awaiting_driver(call).run(call.wants)
+                atell = None if call.callbacks is None else call.callbacks.atell
+                result = await _awaiting_driver(call).run(call.wants, atell)
             except ClaimMissed:
                 continue
             if result.error is not None:
@@ -311,7 +350,9 @@ class Pregel(Runnable):
             chunks = driver.chunks()
             try:
                 for chunk in chunks:
-                    if call.wants(chunk):
+                    if call.callbacks is not None and chunk[1] == LIFECYCLE:
+                        call.callbacks.tell(chunk[2])
+                    elif call.wants(chunk):
                         yield shape(chunk)
             except ClaimMissed:
                 continue
@@ -331,7 +372,9 @@ class Pregel(Runnable):
             chunks = driver.chunks()
             try:
                 async for chunk in chunks:
-                    if call.wants(chunk):
+                    if call.callbacks is not None and chunk[1] == LIFECYCLE:
+                        await call.callbacks.atell(chunk[2])
+                    elif call.wants(chunk):
                         yield shape(chunk)
             except ClaimMissed:
                 continue

@@ -12,7 +12,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pregel.checkpoint.records import INTERRUPT, MEMO, RESUME, Load, Save, Saved, Source, TaskWrites, Write
+from pregel.checkpoint.records import (
+    ATTEMPT,
+    ERROR,
+    ERROR_SOURCE,
+    INTERRUPT,
+    MEMO,
+    RESUME,
+    Load,
+    Save,
+    Saved,
+    Source,
+    TaskWrites,
+    Write,
+)
 from pregel.engine.apply import Applied, Input, apply, values_of
 from pregel.engine.command import command_writes
 from pregel.engine.effects import Cancel, Flow, Loaded, Result, Step
@@ -20,6 +33,7 @@ from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK, Lineage
 from pregel.engine.input import input_writes
 from pregel.engine.plan import INTERRUPT_SEEN, plan
+from pregel.engine.task import Task, handling
 from pregel.errors import (
     AmbiguousResumeError,
     CheckpointNotFoundError,
@@ -28,6 +42,7 @@ from pregel.errors import (
     NoCheckpointerError,
     PregelError,
     ReplayMismatchError,
+    StoredError,
     UnknownInterruptError,
 )
 from pregel.types import Command
@@ -70,14 +85,33 @@ class Replay:
         return entry._replace(before=self.before)
 
 
-class Opening(NamedTuple):
-    """Where a frame starts from: the records that wait, the stored results and answers of its tasks."""
+class Opening:
+    """Where a frame starts from: the records that wait, and what is stored of its tasks, by task id.
 
-    step: Step
-    pending: dict[str, list[Write]]
-    answers: dict[str, dict[str, Any]]
-    resumed: bool
-    saved: Saved | None = None  # the checkpoint it goes on from
+    `attempts`: how often they were tried (see `Tries`). `handled`: the failures, as text, that are an error handler's.
+    `died`: the process that ran these tasks died. `saved`: the checkpoint that it goes on from, where that is shown.
+    """
+
+    __slots__ = ("answers", "attempts", "died", "handled", "pending", "resumed", "saved", "step")
+
+    def __init__(self, step: Step, *, resumed: bool = False, saved: Saved | None = None) -> None:
+        self.step = step
+        self.resumed = resumed
+        self.saved = saved
+        self.pending: dict[str, list[Write]] = {}
+        self.answers: dict[str, dict[str, Any]] = {}
+        self.attempts: dict[str, list[Any]] = {}
+        self.handled: dict[str, str] = {}
+        self.died = False
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing is known of any task."""
+        return not (self.pending or self.answers or self.attempts or self.handled or self.died)
+
+    def forget(self) -> None:
+        """The step that these were about is over."""
+        self.pending, self.answers, self.attempts, self.handled, self.died = {}, {}, {}, {}, False
 
 
 def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
@@ -89,6 +123,8 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
         if loaded is None or loaded.opened is None or any(isinstance(event, Cancel) for event in events):
             return Result("cancelled")
         saved, head = loaded.opened.saved[0], loaded.opened.heads.get(frame.ns, "")
+        if frame.is_root:
+            frame.run.died = loaded.opened.thread.run is not None
     try:
         return _open(frame, entry, saved, head)
     except PregelError as error:
@@ -123,7 +159,7 @@ def _open(frame: Frame, entry: Entry, saved: Saved | None, head: str) -> Opening
     if saved is not None and resumes:
         return _resume(frame, entry, command, saved, head, step)
     _start(frame, entry, command, step)
-    return Opening(step, {}, {}, False)
+    return Opening(step)
 
 
 def _is_of_this_task(frame: Frame, saved: Saved) -> bool:
@@ -183,7 +219,12 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
         _apply_outside(frame, outside)
     frame.state.seen[INTERRUPT_SEEN] = {"": frame.state.counter}
     frame.seen_news.add(INTERRUPT_SEEN)
-    return Opening(step, pending, answers, True, saved if frame.traced else None)
+    opening = Opening(step, resumed=True, saved=saved if frame.traced else None)
+    opening.pending, opening.answers = pending, answers
+    if not replaying:
+        opening.attempts, opening.handled = stored_failures(saved)
+        opening.died = frame.run.died
+    return opening
 
 
 def _apply_outside(frame: Frame, writes: list[tuple[str, Any]]) -> None:
@@ -206,6 +247,33 @@ def stored_results(saved: Saved, *, shown: bool = False) -> tuple[dict[str, list
         elif (write.idx >= 0 or write.channel == MEMO) and write.task != NULL_TASK and (shown or write.child is None):
             pending.setdefault(write.task, []).append(write)
     return pending, answers
+
+
+def stored_failures(saved: Saved) -> tuple[dict[str, list[Any]], dict[str, str]]:
+    """How often the tasks of a checkpoint were tried, and the failures of them that are an error handler's.
+
+    A failure that ended a run starts a new allowance: whoever resumes wants the task tried again.
+    """
+    attempts: dict[str, list[Any]] = {}
+    failures: dict[str, str] = {}
+    sources: set[str] = set()
+    for write in saved.writes:
+        if write.channel == ATTEMPT:
+            attempts[write.task] = list(write.value)
+        elif write.channel == ERROR:
+            failures[write.task] = str(write.value)
+        elif write.channel == ERROR_SOURCE:
+            sources.add(write.task)
+    for task in failures.keys() & attempts.keys():
+        attempts[task][1] = 0
+    return attempts, {task: error for task, error in failures.items() if task in sources}
+
+
+def handler_tasks(saved: Saved, tasks: Sequence[Task]) -> list[Task]:
+    """The tasks of the error handlers that a checkpoint's tasks have come to."""
+    _, handled = stored_failures(saved)
+    failed = [task for task in tasks if task.id in handled and task.node.error_handler] if handled else []
+    return [handling(task, StoredError(handled[task.id])) for task in failed]
 
 
 def open_questions(saved: Saved, answers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

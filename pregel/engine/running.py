@@ -6,18 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pregel.config import RunnableConfig, question_scope
+from pregel.config import RunnableConfig, merge_configs, question_scope
 from pregel.engine.ids import idempotency_key, interrupt_id
 from pregel.engine.spoken import speaker
 from pregel.engine.state import hand_out
-from pregel.errors import GraphInterrupt, InternalError, InvalidUpdateError
-from pregel.runtime import ExecutionInfo, Runtime
+from pregel.errors import GraphInterrupt, InternalError, InvalidUpdateError, NodeError, NodeTimeoutError
+from pregel.runtime import ExecutionInfo, Runtime, ServerInfo
 from pregel.types import Interrupt
 
 if TYPE_CHECKING:
+    from pregel.engine.clock import Clock
     from pregel.engine.frame import Frame
     from pregel.engine.future import CallFuture
     from pregel.engine.node import PregelNode
+    from pregel.engine.task import Tries
+
+TICKS = 10_000_000  # a second, as a run's clock counts
 
 _ASKING = Lock()
 
@@ -35,7 +39,10 @@ class Running:
     triggers: Sequence[str]
     step: int
     checkpoint: str
-    attempt = 1
+    tries: Tries | None = None  # what came before this attempt
+    began = 0.0  # unix seconds of the first attempt in this run; 0 where nobody counts
+    clock: Clock | None = None
+    error: NodeError | None = None  # what this task, an error handler's, is to handle
     answers: Mapping[str, Any] = {}
     writes: list[tuple[str, Any]] = []
 
@@ -44,6 +51,11 @@ class Running:
     closed = False
     _counts: dict[str, int] | None = None  # what this attempt has asked for, by kind
     _made: dict[str, Any] | None = None  # config and runtime, made when first asked for
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, from 1: one more than deaths and failures before it."""
+        return 1 if self.tries is None else 1 + self.tries.deliveries + self.tries.failures
 
     @property
     def id(self) -> str:
@@ -127,6 +139,8 @@ class Running:
         """Stream a value in mode ``custom``; nothing when nobody listens, InternalError after the attempt is over."""
         if self.closed:
             raise InternalError("A node streamed after it had ended.", fix="Stream only while the node runs.")
+        if self.clock is not None or self.frame.inside is not None:
+            self.touch()
         if self.listens("custom"):
             self.frame.run.post((self.frame.ns, "custom", chunk))
 
@@ -137,11 +151,27 @@ class Running:
     def show(self, mode: str, data: Any) -> None:
         """Show something in a mode that `listens`; what comes after the attempt is over is dropped."""
         if not self.closed:
+            if self.clock is not None or self.frame.inside is not None:
+                self.touch()
             self.frame.run.post((self.frame.ns, mode, data))
 
     def token_sink(self, tags: Sequence[str], metadata: Mapping[str, Any] | None) -> Callable[[Any], None] | None:
         """Where a model call inside this task reports its chunks; None when nobody listens."""
         return speaker(self, tags, metadata) if self.listens("messages") else None
+
+    def heartbeat(self) -> None:
+        """Say that this attempt is alive; NodeTimeoutError when it was given up, so that a blocking node can end."""
+        if self.closed:
+            raise NodeTimeoutError(f"This attempt of node {self.name!r} was given up.", node=self.name, step=self.step)
+        self.touch(beat=True)
+
+    def touch(self, *, beat: bool = False) -> None:
+        """Something happened in this task: it, and the tasks around its graph, are not idle."""
+        task: Running | None = self
+        while task is not None:
+            if task.clock is not None and (beat or task.clock.auto):
+                task.clock.touch()
+            task = task.frame.inside
 
     @property
     def config(self) -> RunnableConfig:
@@ -165,6 +195,7 @@ class Running:
             context=run.context,
             store=run.store,
             stream_writer=self.write_chunk,
+            heartbeat=self.heartbeat,
             control=run.control,
             previous=self.previous,
             fence=run.journal.epoch if run.journal is not None else 0,
@@ -175,7 +206,9 @@ class Running:
                 thread_id=run.thread or None,
                 run_id=str(run.config["run_id"]) if run.config.get("run_id") else None,
                 node_attempt=self.attempt,
+                node_first_attempt_time=self._first_tried(),
             ),
+            server_info=_server_info(run.config),
             _key=self._next_key,
             _steps=self,
         )
@@ -200,6 +233,10 @@ class Running:
 
         return noted(self, key, value)  # type: ignore[arg-type]  # what runs is a Task
 
+    def _first_tried(self) -> float:
+        first = self.tries.first if self.tries is not None else 0.0
+        return first or self.began or self.frame.run.ids.clock() / TICKS
+
     def _next_key(self) -> str:
         thread = self.frame.run.thread or self.frame.state.checkpoint
         return idempotency_key(thread, self.frame.state.lineage, self.path_text, self.count("key"))
@@ -211,14 +248,34 @@ _GIVEN: dict[str, Callable[[Running], Any]] = {
     "writer": lambda running: running.write_chunk,
     "store": lambda running: running.frame.run.store,
     "previous": lambda running: running.previous,
-    "error": lambda running: None,
+    "error": lambda running: running.error,
 }
+
+
+_TOLD = ("thread_id", "run_id", "assistant_id", "graph_id")
+
+
+def _told_of(config: RunnableConfig) -> dict[str, Any]:
+    """What of a config's place stands in its metadata as well, for whoever traces."""
+    place = config.get("configurable") or {}
+    return {key: place[key] for key in _TOLD if place.get(key) is not None}
+
+
+def _server_info(config: RunnableConfig) -> ServerInfo | None:
+    """The server that runs the graph, as its configurable keys say."""
+    place = config.get("configurable") or {}
+    assistant, graph = place.get("assistant_id"), place.get("graph_id")
+    if not assistant and not graph:
+        return None
+    return ServerInfo(
+        assistant_id=str(assistant or ""), graph_id=str(graph or ""), user=place.get("langgraph_auth_user")
+    )
 
 
 def task_config(task: Running) -> RunnableConfig:
     """The config that a node sees: the caller's, with the task's coordinates."""
-    run = task.frame.run
-    base = run.config
+    run, graph = task.frame.run, task.frame.graph
+    base = run.config if task.frame.is_root or not graph.config else merge_configs(run.config, graph.config)
     place = {
         "langgraph_step": task.step,
         "langgraph_node": task.name,
@@ -229,7 +286,7 @@ def task_config(task: Running) -> RunnableConfig:
     return {
         **base,
         "tags": [*base.get("tags", []), *task.node.tags],
-        "metadata": {**base.get("metadata", {}), **place, **task.node.metadata},
+        "metadata": {**_told_of(base), **base.get("metadata", {}), **place, **task.node.metadata},
         "configurable": {
             **base.get("configurable", {}),
             "checkpoint_ns": task.ns,

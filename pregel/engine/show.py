@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from pregel.constants import LIFECYCLE
 from pregel.engine.state import hand_out
 
 if TYPE_CHECKING:
+    from pregel.callbacks import GraphLifecycleStatus
+    from pregel.engine.effects import Chunk
     from pregel.engine.frame import Frame
     from pregel.engine.task import Task
     from pregel.types import Interrupt
@@ -59,3 +62,21 @@ def touches(keys: str | tuple[str, ...], tasks: Iterable[Any]) -> bool:
 def interrupt_update(questions: tuple[Interrupt, ...]) -> dict[str, Any]:
     """The update chunk of a pause; empty for a breakpoint."""
     return {"__interrupt__": questions}
+
+
+def paused(frame: Frame, status: GraphLifecycleStatus, asked: tuple[Interrupt, ...] = ()) -> Chunk:
+    """What lifecycle callbacks hear when a graph pauses."""
+    from pregel.callbacks import GraphInterruptEvent
+
+    return frame.ns, LIFECYCLE, GraphInterruptEvent(None, status, frame.state.checkpoint, _place(frame), asked)
+
+
+def resumed(frame: Frame) -> Chunk:
+    """What lifecycle callbacks hear when a graph goes on."""
+    from pregel.callbacks import GraphResumeEvent
+
+    return frame.ns, LIFECYCLE, GraphResumeEvent(None, "pending", frame.state.checkpoint, _place(frame))
+
+
+def _place(frame: Frame) -> tuple[str, ...]:
+    return tuple(frame.ns.split("|")) if frame.ns else ()

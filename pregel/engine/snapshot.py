@@ -17,7 +17,7 @@ from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK
 from pregel.engine.nested import graphs_of, stable_namespace
 from pregel.engine.plan import plan
-from pregel.engine.resume import restore, stored_results
+from pregel.engine.resume import handler_tasks, restore, stored_results
 from pregel.engine.show import state_values
 from pregel.engine.task import Task
 from pregel.engine.trace import shown_task
@@ -42,15 +42,18 @@ def snapshot(frame: Frame, saved: Saved, *, live: bool, subgraphs: bool) -> Flow
     _restore(frame, saved, live)
     pending, answers = stored_results(saved, shown=not live)
     tasks = plan(frame.plan, frame)
-    for task in tasks:
+    handlers = handler_tasks(saved, tasks)
+    for task in (*tasks, *handlers):
         task.writes = [(write.channel, write.value) for write in pending.get(task.id, ())]
         task.writes_stored = task.id in pending
     shown = []
-    for task in tasks:
+    for task in (*tasks, *handlers):
         state = yield from _inner_state(frame, task, subgraphs)
         shown.append(shown_task(frame, saved.writes, task, answers.get(task.id, {}) if live else {}, state))
-    finished = sorted((task for task in tasks if task.writes_stored), key=lambda task: task.order)
-    coming = [task for task in tasks if not (live and task.writes_stored)]
+    handled = [task.origin for task in handlers if task.writes_stored and task.origin is not None]
+    stored = [*handled, *(task for task in (*tasks, *handlers) if task.writes_stored)]
+    finished = sorted(stored, key=lambda task: task.order)
+    coming = [task for task in tasks if not (live and task in stored)]
     if live and finished:
         try:
             apply(frame.plan, frame.state, finished)

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pregel.checkpoint.keys import TaskName, hash16
 from pregel.engine.ids import task_parts, uuid_text
 from pregel.engine.running import Running
 from pregel.engine.state import hand_out
+from pregel.errors import NodeError
+from pregel.types import CacheKey
 
 if TYPE_CHECKING:
     from pregel.engine.frame import Frame
     from pregel.engine.future import CallFuture
     from pregel.engine.node import PregelNode
 
-PULL, PUSH = "__pregel_pull", "__pregel_push"
+PULL, PUSH, HANDLER = "__pregel_pull", "__pregel_push", "node_error_handler"
+LAST = 1 << 62  # a place after all Sends
 PULL_TEXT = f"~{PULL}, "
 Path = tuple[Any, ...]
+
+
+class Tries(NamedTuple):
+    """How often a task was tried before: what the journal keeps of it.
+
+    `deliveries`: how often a process died with it; `failures`: how often it failed and was to be tried again. Only
+    failures use up the allowance of a retry policy. `first` is when it was first tried, in unix seconds, 0 if unknown;
+    `error` is the last failure as text.
+    """
+
+    deliveries: int = 0
+    failures: int = 0
+    first: float = 0.0
+    error: str = ""
+
+    def delivered(self) -> Tries:
+        """After one more death."""
+        return self._replace(deliveries=self.deliveries + 1)
+
+    def failed(self, error: str, first: float) -> Tries:
+        """After one more failure."""
+        return self._replace(failures=self.failures + 1, error=error, first=self.first or first)
 
 
 class Task(Running):
@@ -30,6 +55,10 @@ class Task(Running):
     child: Frame | None = None
     call: CallFuture[Any] | None = None  # whose waiting thread may run this
     writes_stored = False  # they come from the journal, the task does not run
+    handled = False  # it failed, and its error handler's task stands in for it
+    cached = False  # its output comes from the cache, the node did not run
+    cache_key: CacheKey | None = None  # where its output is cached, once its input is known
+    origin: Task | None = None  # the failed task that this one, an error handler's, is for
     _id = ""
     _path_text = ""
 
@@ -60,6 +89,8 @@ class Task(Running):
         """What the id is the hash of."""
         kind, *rest = self.path
         parts = self.triggers if kind == PULL else [str(rest[0])]
+        if self.origin is not None:
+            parts = [HANDLER, self.origin.id]
         return task_parts(self.checkpoint, self.frame.ns, self.step, self.name, kind, *parts)
 
     @property
@@ -77,19 +108,20 @@ class Task(Running):
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Where its writes stand: pulled nodes by name, then Sends by index."""
-        return self.path
+        """Where its writes stand: pulled nodes by name, then Sends by index, then error handlers."""
+        return self.path if self.origin is None else (PUSH, LAST, self.path_text)
 
     def again(self) -> Task:
         """The next attempt."""
         task = Task(self.frame, self.name, self.node, self.path, self.triggers)
-        task._id, task.arg, task.attempt, task.answers = self._id, self.arg, self.attempt + 1, self.answers
+        task._id, task.arg, task.answers, task.tries = self._id, self.arg, self.answers, self.tries
         task.step, task.checkpoint, task.fresh = self.step, self.checkpoint, False
+        task.origin, task.error, task.began = self.origin, self.error, self.began
         return task
 
     def read(self) -> Any:
         """The node's input: the Send's argument as it is, one channel's value, or a dict of channels."""
-        if self.path[0] == PUSH:
+        if self.path[0] == PUSH and (self.origin is None or self.origin.path[0] == PUSH):
             return hand_out(self.arg)
         node, state = self.node, self.frame.state
         if isinstance(node.channels, str):
@@ -99,6 +131,17 @@ class Task(Running):
             for key, managed in node.managed.items():
                 values[key] = managed.get(state)
         return values if node.mapper is None else node.mapper(values)
+
+
+def handling(failed: Task, error: BaseException) -> Task:
+    """The task of a failed task's error handler: it runs in the same step and gets the same input."""
+    name = failed.node.error_handler
+    assert name is not None
+    path = (PUSH, failed.path, HANDLER, False)
+    task = Task(failed.frame, name, failed.frame.plan.nodes[name], path, ())
+    task.step, task.checkpoint, task.answers = failed.step, failed.checkpoint, failed.frame.answers
+    task.origin, task.error, task.arg = failed, NodeError(failed.name, error), failed.arg
+    return task
 
 
 def path_text(path: Path) -> str:

@@ -25,9 +25,9 @@ _UNIX_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def show_starts(frame: Frame, step: Step, tasks: Iterable[Task]) -> None:
-    """Every task of a superstep, also those whose results are stored already."""
+    """Every task of a superstep, also those whose results are stored already; an error handler's starts unseen."""
     for task in tasks:
-        if task.name not in frame.plan.hidden:
+        if task.name not in frame.plan.hidden and task.origin is None:
             started = {"id": task.id, "name": task.name, "input": _input(task), "triggers": tuple(task.triggers)}
             if metadata := _metadata(task):
                 started["metadata"] = metadata

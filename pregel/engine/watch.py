@@ -30,7 +30,7 @@ def show_planned(frame: Frame, step: Step, tasks: Sequence[Task]) -> None:
         note_inputs(frame, tasks)
     if "updates" in frame.shows:
         for task in tasks:
-            if task.writes_stored and task.name not in frame.plan.hidden:
+            if task.writes_stored and not task.handled and task.name not in frame.plan.hidden:
                 step.emit.append((frame.ns, "updates", task_update(frame, task, cached=True)))
 
 
@@ -41,8 +41,8 @@ def show_finished(frame: Frame, step: Step, task: Task) -> None:
     if "messages" in frame.shows:
         show_messages(frame, step, task)
     if "updates" in frame.shows:
-        step.emit.append((frame.ns, "updates", task_update(frame, task)))
-    if frame.traced:
+        step.emit.append((frame.ns, "updates", task_update(frame, task, cached=task.cached)))
+    if frame.traced and not task.cached:
         show_end(frame, step, task)
 
 

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -27,9 +28,10 @@ from pregel.graph.branch import BranchSpec, BranchWriter
 from pregel.graph.check import Checks, KeyCheck, checks_of
 from pregel.graph.route import Router, join_channel, wakes_of
 from pregel.graph.schema import Channel, Mapper, channel_keys, managed_keys, mapper_of
-from pregel.graph.spec import StateNodeSpec
+from pregel.graph.spec import DEFAULT_HANDLER, StateNodeSpec, command_ends_of
 from pregel.graph.write import InputWriter, RootWriter, StateWriter, UnknownKeys
-from pregel.types import RetryPolicy
+from pregel.runnable import Runnable, coerce_to_runnable
+from pregel.types import checked_policies
 
 if TYPE_CHECKING:
     from pregel.graph.state import AnyStateGraph
@@ -73,7 +75,8 @@ class Lowering:
         self.mappers = {schema: mapper_of(schema) for schema in builder.schemas}
         self.managed_names = frozenset(builder.managed)
         self.writer_kind = RootWriter if tuple(builder.channels) == (ROOT,) else StateWriter
-        self.wakes = wakes_of(builder.nodes)
+        self.wakes = wakes_of([name for name, spec in builder.nodes.items() if not spec.is_error_handler])
+        self.default_handler = DEFAULT_HANDLER if builder.defaults.error_handler is not None else None
         self.targets: dict[str, list[str]] = defaultdict(list)  # of the plain edges, by source
         for start, end in builder.edges:
             if end != END:
@@ -86,7 +89,10 @@ class Lowering:
         lowered.nodes[START] = self.start()
         for name, spec in self.builder.nodes.items():
             lowered.nodes[name] = self.node(name, spec)
-            lowered.channels[self.wakes[name][0]] = trigger_of(spec)
+            if not spec.is_error_handler:
+                lowered.channels[self.wakes[name][0]] = trigger_of(spec)
+        if self.default_handler is not None:
+            lowered.nodes[DEFAULT_HANDLER] = self.node(DEFAULT_HANDLER, self.default_handler_spec())
         for starts, end in self.joins:
             if end != END:
                 name = join_channel(starts, end)
@@ -109,17 +115,44 @@ class Lowering:
         """A user's node."""
         subgraph = spec.runnable if isinstance(spec.runnable, Pregel) else None
         keys = self.keys[spec.input_schema]
+        handles, defaults = spec.is_error_handler, self.builder.defaults
         return PregelNode(
             channels=ROOT if keys == (ROOT,) else keys,
-            triggers=[self.wakes[name][0], *self.joined.get(name, ())],
-            bound=spec.runnable,
+            triggers=[] if handles else [self.wakes[name][0], *self.joined.get(name, ())],
+            bound=self.bound(spec.runnable),
             mapper=self.mappers[spec.input_schema] or _picker(subgraph),
             managed=self.managed[spec.input_schema],
             writers=[self.writer(name, spec, surplus=subgraph is not None), *self.routes(name)],
-            retry_policy=_policies(spec.retry_policy or self.builder.defaults.retry_policy),
-            timeout=spec.timeout or self.builder.defaults.timeout,
+            retry_policy=checked_policies(spec.retry_policy or defaults.retry_policy),
+            timeout=spec.timeout or defaults.timeout,
+            cache_policy=spec.cache_policy or (None if handles else defaults.cache_policy),
+            error_handler=spec.error_handler or (None if handles else self.default_handler),
+            is_error_handler=handles,
             metadata=spec.metadata,
             subgraphs=[subgraph] if subgraph is not None else [],
+        )
+
+    def bound(self, runnable: Runnable) -> Runnable:
+        """What a node calls; in a process that uses LangChain its ambient config is set around it."""
+        if "langchain_core" not in sys.modules:
+            return runnable
+        from pregel.interop.langchain import under_langchain
+
+        return under_langchain(runnable)
+
+    def default_handler_spec(self) -> StateNodeSpec:
+        """The handler of all nodes that have none of their own; it reads the whole state."""
+        action = self.builder.defaults.error_handler
+        ends = command_ends_of(action)
+        runnable, declared = coerce_to_runnable(action, DEFAULT_HANDLER), ends is not None
+        return StateNodeSpec(
+            runnable,
+            None,
+            self.builder.state_schema,
+            ends=ends or (),
+            action=action,
+            declared=declared,
+            is_error_handler=True,
         )
 
     def input_writer(self) -> StateWriter:
@@ -174,10 +207,6 @@ def barrier_of(starts: Sequence[str], end: StateNodeSpec) -> Channel:
     """The channel that wakes a node when all of `starts` are done."""
     names = set(starts)
     return NamedBarrierValueAfterFinish[str](str, names) if end.defer else NamedBarrierValue[str](str, names)
-
-
-def _policies(policy: RetryPolicy | Sequence[RetryPolicy] | None) -> Sequence[RetryPolicy]:
-    return [policy] if isinstance(policy, RetryPolicy) else policy or ()
 
 
 def _picker(subgraph: Pregel | None) -> Mapper | None:

@@ -33,7 +33,9 @@ def unreachable(builder: AnyStateGraph) -> list[str]:
         news = led.get(waiting.pop(), set()) - reached
         reached |= news
         waiting.extend(news)
-    lost = [name for name in builder.nodes if name not in reached]
+    lost = [name for name, spec in builder.nodes.items() if name not in reached and not spec.is_error_handler]
+    if lost and builder.defaults.error_handler is not None and may_route(builder.defaults.error_handler):
+        return []
     return [] if lost and any(_routes_anywhere(builder, source) for source in reached) else lost
 
 
@@ -52,6 +54,8 @@ def _declared(builder: AnyStateGraph) -> Iterator[tuple[str, str]]:
         yield from ((source, target) for branch in branches.values() for target in (branch.ends or {}).values())
     for name, spec in builder.nodes.items():
         yield from ((name, target) for target in spec.ends)
+        if spec.error_handler is not None:
+            yield name, spec.error_handler
 
 
 def _routes_anywhere(builder: AnyStateGraph, source: str) -> bool:

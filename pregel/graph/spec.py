@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from pregel.graph.hints import input_hint, return_hint
 from pregel.graph.schema import is_annotated
 from pregel.runnable import Runnable, callable_name
-from pregel.types import Command, RetryPolicy, TimeoutPolicy, TracePolicy
+from pregel.types import CachePolicy, Command, RetryPolicy, TimeoutPolicy, TracePolicy
 
 
 @dataclass(slots=True)
@@ -28,6 +28,18 @@ class StateNodeSpec:
     action: Any = None
     declared: bool = False
     """Whether `ends` is all there is: then its Commands go nowhere else."""
+    cache_policy: CachePolicy | None = None
+    error_handler: str | None = None
+    """The node that runs when this one has failed for good."""
+    is_error_handler: bool = False
+
+
+def handler_name(node: str) -> str:
+    """What the error handler of a node is called."""
+    return f"__error_handler__{node}"
+
+
+DEFAULT_HANDLER = "__default_error_handler__"
 
 
 def name_of(action: Any) -> str:

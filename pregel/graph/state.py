@@ -21,12 +21,28 @@ from pregel.graph.compiled import CompiledStateGraph
 from pregel.graph.lower import lower
 from pregel.graph.reach import unreachable
 from pregel.graph.schema import Channel, KeyMap, managed_keys, merge_keys, read_schema
-from pregel.graph.spec import StateNodeSpec, command_ends_of, input_schema_of, literal_ends_of, name_of
+from pregel.graph.spec import (
+    StateNodeSpec,
+    command_ends_of,
+    handler_name,
+    input_schema_of,
+    literal_ends_of,
+    name_of,
+)
 from pregel.graph.validate import problems
 from pregel.graph.write import UnknownKeys
 from pregel.managed import ManagedValueSpec
 from pregel.runnable import coerce_to_runnable
-from pregel.types import All, Checkpointer, RetryPolicy, TimeoutPolicy, TracePolicy, ensure_valid_checkpointer
+from pregel.types import (
+    All,
+    CachePolicy,
+    Checkpointer,
+    RetryPolicy,
+    TimeoutPolicy,
+    TracePolicy,
+    checked_policies,
+    ensure_valid_checkpointer,
+)
 from pregel.typing import ContextT, InputT, OutputT, StateT
 from pregel.warnings import warn_caller
 
@@ -42,6 +58,8 @@ class NodeDefaults:
 
     retry_policy: Retry = None
     timeout: TimeoutPolicy | None = None
+    cache_policy: CachePolicy | None = None
+    error_handler: Any = None
 
 
 class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
@@ -91,7 +109,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         metadata: dict[str, Any] | None = None,
         input_schema: Any = None,
         retry_policy: Retry = None,
-        cache_policy: Any = None,
+        cache_policy: CachePolicy | None = None,
         error_handler: Any = None,
         destinations: dict[str, str] | Sequence[str] | None = None,
         timeout: Timeout = None,
@@ -102,27 +120,34 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
 
         `defer` runs it when nothing else is left; `destinations` declares where its Commands go, for drawings and
         checks; `input_schema` (else the annotation of the first parameter) is what it reads.
+
+        `retry_policy` (the first of several that wants the error counts), `timeout` (seconds, timedelta or
+        TimeoutPolicy, for each attempt) and `cache_policy` say how it runs. `error_handler` runs in the same step when
+        it has failed for good, with the same input and, in a parameter ``error: NodeError``, what happened.
         """
         given = renamed("add_node", deprecated, retry="retry_policy", input="input_schema")
-        refuse_unbuilt(cache_policy=cache_policy, error_handler=error_handler)
         name, action = self._named(node, action)
+        retry_policy = checked_policies(retry_policy or given.get("retry_policy"))
         self._warn_if_compiled("a node")
         schema = input_schema or given.get("input_schema") or input_schema_of(action, self.schemas) or self.state_schema
         ends = tuple(destinations) if isinstance(destinations, list | tuple) else destinations
         ends = ends if ends is not None else command_ends_of(action)
         runnable = coerce_to_runnable(action, name)
         self._add_schema(schema)
+        handler = self._add_handler(name, error_handler, schema) if error_handler is not None else None
         self.nodes[name] = StateNodeSpec(
             runnable,
             metadata,
             schema,
-            retry_policy or given.get("retry_policy"),
+            retry_policy,
             ends=cast("tuple[str, ...] | dict[str, str]", ends or ()),
             defer=defer,
             timeout=TimeoutPolicy.coerce(timeout),
             trace_policy=trace_policy,
             action=action,
             declared=ends is not None,
+            cache_policy=cache_policy,
+            error_handler=handler,
         )
         return self
 
@@ -148,13 +173,17 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         self,
         *,
         retry_policy: Retry = None,
-        cache_policy: Any = None,
+        cache_policy: CachePolicy | None = None,
         error_handler: Any = None,
         timeout: Timeout = None,
     ) -> Self:
-        """Set what nodes get at compile that do not say otherwise."""
-        refuse_unbuilt(cache_policy=cache_policy, error_handler=error_handler)
-        self.defaults = NodeDefaults(retry_policy, TimeoutPolicy.coerce(timeout))
+        """Set what nodes get at compile that do not say otherwise.
+
+        Error handlers get the retry policy and the timeout as well, but no handler and no cache policy.
+        """
+        self.defaults = NodeDefaults(
+            checked_policies(retry_policy), TimeoutPolicy.coerce(timeout), cache_policy, error_handler
+        )
         return self
 
     # -- edges --
@@ -316,6 +345,18 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
                     f"{character!r} is a reserved character and not allowed in node names: {node!r}."
                 )
         return node, action
+
+    def _add_handler(self, node: str, action: Any, schema: Any) -> str:
+        """The name of a node's error handler, which is a node of its own that no edge leads to."""
+        name = handler_name(node)
+        if name in self.nodes:
+            raise DefinitionError(f"Node {name!r} already present: it is the name of the error handler of {node!r}.")
+        ends = command_ends_of(action)
+        runnable, declared = coerce_to_runnable(action, name), ends is not None
+        self.nodes[name] = StateNodeSpec(
+            runnable, None, schema, ends=ends or (), action=action, declared=declared, is_error_handler=True
+        )
+        return name
 
     def _warn_if_compiled(self, what: str) -> None:
         if self.compiled:

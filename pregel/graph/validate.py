@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pregel.constants import END, RESERVED, START
 from pregel.graph.names import known_names
+from pregel.graph.spec import DEFAULT_HANDLER
 
 if TYPE_CHECKING:
     from pregel.graph.state import AnyStateGraph
@@ -14,7 +15,13 @@ if TYPE_CHECKING:
 
 def problems(builder: AnyStateGraph, interrupt: Sequence[str] = ()) -> list[str]:
     """What must be mended before the graph can be compiled, one line each."""
-    return [*_names(builder), *_edges(builder), *_targets(builder), *_interrupts(builder, interrupt)]
+    return [
+        *_names(builder),
+        *_edges(builder),
+        *_targets(builder),
+        *_handlers(builder),
+        *_interrupts(builder, interrupt),
+    ]
 
 
 def _names(builder: AnyStateGraph) -> Iterator[str]:
@@ -45,6 +52,15 @@ def _targets(builder: AnyStateGraph) -> Iterator[str]:
         for target in spec.ends:
             if target not in known:
                 yield f"Node {name!r} declares the unknown node {target!r} as a destination of its Commands."
+
+
+def _handlers(builder: AnyStateGraph) -> Iterator[str]:
+    handlers = {name for name, spec in builder.nodes.items() if spec.is_error_handler}
+    ends = [end for _, end in builder.edges]
+    for name in sorted(handlers.intersection([*(start for start, _ in builder.edges), *builder.branches, *ends])):
+        yield f"{name!r} is an error handler: edges neither lead to it nor start there. Let it return a Command(goto=)."
+    if DEFAULT_HANDLER in builder.nodes and builder.defaults.error_handler is not None:
+        yield f"Node {DEFAULT_HANDLER!r} has the name of the default error handler."
 
 
 def _interrupts(builder: AnyStateGraph, interrupt: Sequence[str]) -> Iterator[str]:

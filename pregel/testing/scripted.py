@@ -23,7 +23,8 @@ from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Append, Receipt
 from pregel.engine.body import run_body
-from pregel.engine.effects import Cancel, Chunk, Event, Flow, Gone, Noted, Pushed, Result, Step
+from pregel.engine.clock import Clock
+from pregel.engine.effects import Cancel, Chunk, Event, Flow, Gone, Noted, Pushed, Result, Step, Timeout
 from pregel.engine.future import CallFuture
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.task import Task
@@ -296,10 +297,13 @@ class ScriptedDriver:
                 if self.stubborn and not abandon:
                     continue
                 self.ready.remove(task)
+            _stop(task)
             events.append(Gone(task))
 
     def _after(self, step: Step) -> None:
         for seconds, _, event in step.after:
+            if isinstance(event, Timeout) and event.task.clock is None:
+                event.task.clock = Clock(event.task)
             self.trace.add("after", event)
             heappush(self.timers, (self.now + seconds, id(event), event))
 
@@ -311,6 +315,7 @@ class ScriptedDriver:
     def _run(self, task: Task, events: list[Event]) -> None:
         def act() -> None:
             self.trace.add("run", task)
+            _stop(task)
             if self.staged:
                 self._play(task, events)
             else:
@@ -361,6 +366,8 @@ class ScriptedDriver:
     def _wait(self, events: list[Event]) -> None:
         """Let one more task end, or the next timer ring; all that is out where the script says together."""
         while True:
+            while self.timers and isinstance(event := self.timers[0][2], Timeout) and event.task.clock.over:  # type: ignore[union-attr]  # it was made with its timers
+                heappop(self.timers)
             count = len(self.ready) + bool(self.timers)
             if not count:
                 raise InternalError("The flow waits, but nothing is out that could wake it.")
@@ -394,6 +401,12 @@ class ScriptedDriver:
             self.result = stop.value
         if self.journal is not None:
             self.journal.flush()
+
+
+def _stop(task: Task) -> None:
+    """The limits of an attempt are watched no more."""
+    if task.clock is not None:
+        task.clock.over = True
 
 
 class ScriptedJournal(BlockingJournal):

@@ -10,10 +10,11 @@ from typing import Annotated, Any, TypedDict
 
 from pregel.constants import START
 from pregel.engine.pregel import Pregel
+from pregel.errors import NodeError, NodeTimeoutError
 from pregel.func import task
 from pregel.graph.state import StateGraph
 from pregel.runtime import Runtime
-from pregel.types import RetryPolicy, Send, interrupt
+from pregel.types import Command, RetryPolicy, Send, TimeoutPolicy, interrupt
 
 Node = Callable[..., Any]
 IN = {"log": ["in"]}
@@ -283,3 +284,66 @@ def broken_calls() -> Pregel:
     builder.add_edge(START, "node")
     builder.add_edge(START, "beside")
     return builder.compile()
+
+
+def handling() -> Pregel:
+    """A node fails for good and its handler routes on, beside one that fails once and one that only works."""
+    builder = StateGraph(State)
+    builder.add_node("pay", broken, error_handler=refund, retry_policy=TWICE)
+    builder.add_node("flaky", flaky, retry_policy=THRICE)
+    builder.add_node("work", silent)
+    builder.add_node("end", note("end"))
+    for name in ("pay", "flaky", "work"):
+        builder.add_edge(START, name)
+    builder.add_edge("pay", "never").add_node("never", note("never"))
+    return builder.compile()
+
+
+TWICE = RetryPolicy(initial_interval=1.0, jitter=False, max_attempts=2, retry_on=ValueError)
+
+
+def broken(state: dict[str, Any]) -> None:
+    """Fails at every attempt."""
+    raise ValueError("declined")
+
+
+def refund(state: dict[str, Any], error: NodeError) -> Command[str]:
+    """Handles it, and goes on."""
+    return Command(update={"log": [f"refund after {error.node}"]}, goto="end")
+
+
+def asking_handler() -> Pregel:
+    """The handler of a failed node asks, beside a node that works."""
+    builder = StateGraph(State)
+    builder.add_node("pay", broken, error_handler=ask_refund)
+    builder.add_node("work", note("work"))
+    builder.add_node("end", note("end"))
+    builder.add_edge(START, "pay")
+    builder.add_edge(START, "work")
+    builder.add_edge("work", "end")
+    return builder.compile()
+
+
+def ask_refund(state: dict[str, Any], error: NodeError) -> dict[str, Any]:
+    """Asks what to do about it."""
+    return {"log": [f"refund {interrupt('refund?')}"]}
+
+
+def timed() -> Pregel:
+    """A node and a subgraph, and a node in that, have limits that may be passed at any time; each is tried again."""
+    inner = StateGraph(State)
+    inner.add_node("x", note("x"))
+    inner.add_node("y", silent, timeout=5.0, retry_policy=OFTEN)
+    inner.add_edge(START, "x")
+    inner.add_edge("x", "y")
+    builder = StateGraph(State)
+    builder.add_node("slow", silent, timeout=TimeoutPolicy(run_timeout=9.0, idle_timeout=3.0), retry_policy=OFTEN)
+    builder.add_node("sub", inner.compile(), timeout=60.0, retry_policy=OFTEN)
+    builder.add_node("end", note("end"))
+    builder.add_edge(START, "slow")
+    builder.add_edge(START, "sub")
+    builder.add_edge(["slow", "sub"], "end")
+    return builder.compile()
+
+
+OFTEN = RetryPolicy(initial_interval=1.0, jitter=False, max_attempts=100, retry_on=NodeTimeoutError)

@@ -14,7 +14,7 @@ import pytest
 from pregel.errors import DefinitionError, GraphValidationError, NotBuiltError, ReservedNameError
 from pregel.graph import END, START, StateGraph
 from pregel.runnable import RunnableLambda
-from pregel.types import CachePolicy, Command, Send
+from pregel.types import Command, Send
 from pregel.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10, PregelWarning
 
 
@@ -103,9 +103,6 @@ def test_a_node_is_called_after_its_action(action: Any, name: str) -> None:
         (lambda: graph("a").add_edge([], "a"), DefinitionError, "at least one start node"),
         (lambda: graph().add_sequence([]), DefinitionError, "at least one node"),
         (lambda: graph().add_sequence([nothing, nothing]), DefinitionError, "must be unique"),
-        (lambda: graph().add_node("a", nothing, cache_policy=CachePolicy()), NotBuiltError, "cache_policy= is not"),
-        (lambda: graph().add_node("a", nothing, error_handler=nothing), NotBuiltError, "error_handler= is not"),
-        (lambda: graph().set_node_defaults(error_handler=nothing), NotBuiltError, "error_handler= is not"),
         (lambda: compiled(checkpointer=5), TypeError, "Invalid checkpointer"),
         (lambda: compiled(unknown_keys="drop"), DefinitionError, "unknown_keys"),
         (lambda: compiled(transformers=[]), NotBuiltError, "transformers= is not built"),

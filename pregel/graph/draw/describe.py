@@ -23,7 +23,7 @@ def describe(graph: Pregel, *, xray: int | bool = False) -> Graph:
     """
     edges = {edge for name, node in graph.nodes.items() for edge in _edges(graph, name, node)}
     sources = {edge.source for edge in edges}
-    edges |= {Edge(name, END) for name in graph.nodes if name not in sources}
+    edges |= {Edge(n, END) for n, node in graph.nodes.items() if n not in sources and not node.is_error_handler}
     ordered = sorted(edges, key=lambda edge: (edge.source, edge.target, edge.data or ""))
     if all(edge.target != END for edge in ordered) and (last := _last_reached(ordered)):
         ordered.append(Edge(last, END, None, True))

@@ -1,0 +1,81 @@
+"""LangChain beside us: its pipes take our runnables, its objects run in our nodes with the config of the run.
+
+1. Nothing of LangChain is imported here. What it has loaded already is found in `sys.modules`, so a process without it
+   pays for none of this.
+2. Our runnables, compiled graphs among them, count as its Runnables: ``prompt | model | graph`` works.
+3. While a node runs, LangChain's ambient config is the task's, so callbacks (tracing, tokens), tags and metadata reach
+   objects that the node calls without a config.
+4. Its models get our messages in a form that they take. What they answer is left as it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from pregel.messages import BaseMessage, convert_to_openai_messages
+from pregel.runnable import Runnable
+from pregel.runnable.compose import ADAPTERS
+
+BASE, CONFIG, MODELS = (f"langchain_core.{name}" for name in ("runnables.base", "runnables.config", "language_models"))
+
+
+def connect() -> bool:
+    """Whether LangChain is loaded; what there is to connect is connected then."""
+    theirs = getattr(sys.modules.get(BASE), "Runnable", None)
+    if theirs is None or not hasattr(sys.modules.get(CONFIG), "var_child_runnable_config"):
+        return False
+    theirs.register(Runnable)
+    if _with_their_messages not in ADAPTERS:
+        ADAPTERS.append(_with_their_messages)
+    return True
+
+
+class InLangChain(Runnable):
+    """A node's runnable, under LangChain's ambient config."""
+
+    def __init__(self, bound: Runnable) -> None:
+        self.bound = bound
+        self.name = bound.get_name()
+        self.has_sync, self.has_async = bound.has_sync, bound.has_async
+
+    def call(self, value: Any, running: Any) -> Any:
+        ambient = sys.modules[CONFIG].var_child_runnable_config
+        token = ambient.set(running.config)
+        try:
+            return self.bound.call(value, running)
+        finally:
+            ambient.reset(token)
+
+    async def acall(self, value: Any, running: Any) -> Any:
+        ambient = sys.modules[CONFIG].var_child_runnable_config
+        token = ambient.set(running.config)
+        try:
+            return await self.bound.acall(value, running)
+        finally:
+            ambient.reset(token)
+
+
+def under_langchain(bound: Runnable) -> Runnable:
+    """What a node calls: under LangChain's ambient config where that is loaded. A graph stays what it is."""
+    return InLangChain(bound) if not getattr(bound, "is_graph", False) and connect() else bound
+
+
+def _with_their_messages(bound: Any, value: Any) -> Any:
+    """The value as a model of LangChain takes it; anything else as it is."""
+    model = bound
+    while hasattr(model, "bound"):  # a model with tools or a config bound to it
+        model = model.bound
+    theirs = getattr(sys.modules.get(MODELS), "BaseLanguageModel", None)
+    if theirs is None or not isinstance(model, theirs):
+        return value
+    if isinstance(value, BaseMessage):
+        return convert_to_openai_messages([value])
+    if isinstance(value, Sequence) and any(isinstance(item, BaseMessage) for item in value):
+        return [
+            item
+            for one in value
+            for item in (convert_to_openai_messages([one]) if isinstance(one, BaseMessage) else [one])
+        ]
+    return value

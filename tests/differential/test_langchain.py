@@ -1,0 +1,118 @@
+"""LangChain and we compose in both directions, in a process that has both."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypedDict
+
+import pytest
+
+theirs = pytest.importorskip("langchain_core.runnables", reason="not installed: pip install 'pregel[compare]'")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+from langchain_core.callbacks import BaseCallbackHandler  # noqa: E402
+from langchain_core.language_models.fake_chat_models import FakeListChatModel  # noqa: E402
+
+from pregel.cache.memory import InMemoryCache  # noqa: E402
+from pregel.graph import START, StateGraph  # noqa: E402
+from pregel.interop.langchain import connect  # noqa: E402
+from pregel.messages import HumanMessage  # noqa: E402
+from pregel.runnable import RunnableLambda  # noqa: E402
+from pregel.types import CachePolicy  # noqa: E402
+
+
+class State(TypedDict, total=False):
+    x: int
+
+
+def doubling() -> Any:
+    return StateGraph(State).add_node("double", lambda state: {"x": state["x"] * 2}).add_edge(START, "double").compile()
+
+
+def add(x: int) -> int:
+    return x + 1
+
+
+class Heard(BaseCallbackHandler):  # type: ignore[misc]  # it has no types where it is not installed
+    """Keeps the tags and metadata of the runs, and the tokens, that it hears of."""
+
+    def __init__(self) -> None:
+        self.tags: list[Any] = []
+        self.nodes: list[Any] = []
+        self.tokens: list[str] = []
+
+    def on_chain_start(self, *args: Any, tags: Any = None, metadata: Any = None, **kwargs: Any) -> None:
+        self.tags.append(tags)
+        self.nodes.append((metadata or {}).get("langgraph_node"))
+
+    def on_llm_new_token(self, token: str, **kwargs: Any) -> None:
+        self.tokens.append(token)
+
+
+@pytest.mark.acceptance("S1-1", "S1-2")
+def test_pipes_go_both_ways() -> None:
+    connect()
+    wrap, unwrap = theirs.RunnableLambda(lambda x: {"x": x}), theirs.RunnableLambda(lambda state: state["x"])
+
+    for chain in (
+        wrap | doubling() | unwrap,
+        RunnableLambda(add) | theirs.RunnableLambda(lambda x: {"x": x - 1}) | doubling() | unwrap,
+        theirs.RunnableLambda(lambda x: x) | RunnableLambda(lambda x: {"x": x}) | doubling() | (lambda s: s["x"]),
+    ):
+        assert 6 == chain.invoke(3)
+        assert 6 == asyncio.run(chain.ainvoke(3))
+        assert [6, 8] == chain.batch([3, 4])
+    assert [{"double": {"x": 6}}] == list((wrap | doubling()).stream(3))
+
+
+def test_what_a_node_calls_without_a_config_has_the_nodes_callbacks_tags_and_metadata() -> None:
+    heard = Heard()
+    inner = theirs.RunnableLambda(add)
+
+    async def awaiting(state: State) -> State:
+        return {"x": await inner.ainvoke(state["x"])}
+
+    graph = StateGraph(State).add_node("sync", lambda state: {"x": inner.invoke(state["x"])})
+    app = graph.add_node("async", awaiting).add_edge(START, "sync").add_edge("sync", "async").compile()
+
+    assert {"x": 3} == asyncio.run(app.ainvoke({"x": 1}, {"callbacks": [heard], "tags": ["mine"]}))
+    assert ["sync", "async"] == heard.nodes
+    assert all("mine" in tags for tags in heard.tags)
+
+
+def test_its_runnable_is_a_node_and_its_model_takes_our_messages() -> None:
+    heard = Heard()
+    model = FakeListChatModel(responses=["hi"])
+    chain = RunnableLambda(lambda state: [HumanMessage("hello")]) | model | (lambda answer: {"x": len(answer.content)})
+    app = StateGraph(State).add_node("model", chain).add_edge(START, "model").compile()
+
+    assert {"x": 2} == app.invoke({"x": 0}, {"callbacks": [heard]})
+    direct = StateGraph(State).add_node("n", theirs.RunnableLambda(lambda state: {"x": state["x"] + 1}))
+    assert {"x": 1} == direct.add_edge(START, "n").compile().invoke({"x": 0})
+
+
+def test_tokens_reach_the_handlers_of_the_run() -> None:
+    heard = Heard()
+    model = FakeListChatModel(responses=["hi"])
+
+    def node(state: State) -> State:
+        return {"x": len(list(model.stream("hello")))}
+
+    app = StateGraph(State).add_node("n", node).add_edge(START, "n").compile()
+    app.invoke({"x": 0}, {"callbacks": [heard]})
+
+    assert "hi" == "".join(heard.tokens)
+
+
+def test_policies_hold_for_nodes_in_a_process_with_both() -> None:
+    calls: list[int] = []
+
+    def node(state: State) -> State:
+        calls.append(1)
+        return {"x": state["x"] + 1}
+
+    app = StateGraph(State).add_node("n", node, cache_policy=CachePolicy()).add_edge(START, "n")
+    graph = app.compile(cache=InMemoryCache())
+
+    assert [{"x": 2}, {"x": 2}] == [graph.invoke({"x": 1}) for _ in range(2)]
+    assert 1 == len(calls)

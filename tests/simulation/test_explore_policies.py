@@ -1,0 +1,39 @@
+"""Attempts, limits of time and error handlers: every death resumes to the same state, and nothing stored runs again."""
+
+from __future__ import annotations
+
+import pytest
+
+from pregel.testing import crash_matrix, explore
+from pregel.types import Command
+from tests.simulation.graphs import IN, asking_handler, handling, timed
+
+ALL = {"crash", "raise", "lost", "cancel", "stubborn", "zombie"}
+
+
+@pytest.mark.acceptance("S1-39")
+def test_a_handled_failure_ends_the_same_after_every_death() -> None:
+    report = explore(handling(), IN, orders=2)
+
+    assert (["in", "flaky", "refund after pay", "end/3"], ALL) == (report.ends[0].values["log"], set(report.faults))
+
+
+def test_the_question_of_a_handler_is_asked_once_and_answered_across_every_death() -> None:
+    report = crash_matrix(asking_handler(), IN, Command(resume="yes"))
+
+    assert [("refund?",), ()] == [end.asked for end in report.ends]
+    assert ["in", "work/1", "refund yes", "end/3"] == report.ends[1].values["log"]
+
+
+def test_a_limit_that_is_passed_at_any_time_ends_the_same_after_every_death() -> None:
+    report = explore(timed(), IN, orders=2)
+
+    assert (["in", "in", "x/1", "end/3"], ALL) == (report.ends[0].values["log"], set(report.faults))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("durability", ["async", "exit"])
+def test_policies_in_every_durability(durability: str) -> None:
+    for graph in (handling(), timed()):
+        explore(graph, IN, orders=10, durability=durability)  # type: ignore[arg-type]  # one of the names
