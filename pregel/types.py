@@ -314,3 +314,13 @@ def ensure_valid_checkpointer(checkpointer: Any) -> Any:
         f"Invalid checkpointer: {type(checkpointer).__name__}. Give a saver instance, True, False or None. "
         "A saver from from_conn_string is a context manager: enter it with `with` first."
     )
+
+
+def ensure_valid_store(store: Any) -> Any:
+    """The store itself; TypeError for a context manager, which only gives one."""
+    if (hasattr(store, "__enter__") or hasattr(store, "__aenter__")) and not hasattr(store, "batch"):
+        raise TypeError(
+            f"Invalid store: {type(store).__name__}. "
+            "A store from from_conn_string is a context manager: enter it with `with` first."
+        )
+    return store

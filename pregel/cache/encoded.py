@@ -1,4 +1,8 @@
-"""A cache that keeps bytes: what encodes and decodes values, in front of a place that keeps (type, bytes) by key."""
+"""A cache that keeps bytes: what encodes and decodes values, in front of a place that keeps (type, bytes) by key.
+
+A place that cannot be reached costs time, never a run: what was to be read is missing, what was to be kept is not, and
+the log says so. Only `clear` raises, since what it leaves behind would be found later.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pregel.cache.base import BaseCache, FullKey, Namespace, ValueT, checked_key, checked_namespace, checked_ttl
-from pregel.errors import told
+from pregel.errors import StoreError, told
 
 log = logging.getLogger("pregel.cache")
 log.addHandler(logging.NullHandler())
@@ -26,7 +30,7 @@ class Entry(NamedTuple):
 
 
 class EncodedCache(BaseCache[ValueT]):
-    """A cache over a place that defines `load`, `keep` and `drop`."""
+    """A cache over a place that defines `load`, `keep` and `drop`; StoreError when it cannot be reached."""
 
     @abstractmethod
     def load(self, keys: Sequence[FullKey]) -> Mapping[FullKey, Encoded]:
@@ -43,7 +47,7 @@ class EncodedCache(BaseCache[ValueT]):
     def get(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
         wanted = [checked_key(key) for key in keys]
         found: dict[FullKey, ValueT] = {}
-        for key, encoded in self.load(wanted).items() if wanted else ():
+        for key, encoded in self._loaded(wanted).items():
             try:
                 found[key] = self.serde.loads_typed(encoded)
             except Exception as error:  # written by another version, with other classes or with another secret
@@ -55,8 +59,17 @@ class EncodedCache(BaseCache[ValueT]):
             Entry(checked_key(key), self.serde.dumps_typed(value), _for_ever(checked_ttl(ttl)))
             for key, (value, ttl) in pairs.items()
         ]
-        if entries:
+        try:
             self.keep(entries)
+        except StoreError as error:
+            log.warning("Nothing could be kept in the cache: %s", error)
+
+    def _loaded(self, keys: Sequence[FullKey]) -> Mapping[FullKey, Encoded]:
+        try:
+            return self.load(keys)
+        except StoreError as error:
+            log.warning("The cache could not be read, everything counts as missing: %s", error)
+            return {}
 
     def clear(self, namespaces: Sequence[Namespace] | None = None) -> None:
         self.drop(None if namespaces is None else [checked_namespace(namespace) for namespace in namespaces])

@@ -149,7 +149,7 @@ class Call:
             modes=self.modes,
             subgraphs=self.subgraphs,
             context=self._context(),
-            store=self.graph.store,
+            store=self._store(),
             cache=self._cache(),
             control=self._control(),
             metadata=_stored_metadata(self.config) if journal is not None else None,
@@ -180,7 +180,7 @@ class Call:
             config=self.config,
             context=self._context(),
             limit=self.limit,
-            store=run.store if self.graph.store is None else self.graph.store,
+            store=self._store(),
             before=names_of(self.arguments.get("interrupt_before")),
             after=names_of(self.arguments.get("interrupt_after")),
         )
@@ -189,6 +189,12 @@ class Call:
         if run.journal is not None:
             made.fingerprint = fingerprint(run.journal.saver.serde, self.input)
         return made
+
+    def _store(self) -> Any:
+        """The graph's own store; else that of the run around it."""
+        if self.graph.store is None and self.nested is not None:
+            return self.nested.frame.run.store
+        return self.graph.store
 
     def start(self, kind: type[Journal]) -> tuple[Frame, Flow[Result]]:
         """The frame and the flow of one try."""

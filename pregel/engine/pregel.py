@@ -30,7 +30,15 @@ from pregel.engine.running import Running
 from pregel.engine.snapshot import empty_snapshot
 from pregel.errors import DefinitionError, GraphInterrupt, InvalidInputError, NotBuiltError
 from pregel.runnable import Runnable
-from pregel.types import GraphOutput, Send, StateSnapshot, StateUpdate, checked_policies, ensure_valid_checkpointer
+from pregel.types import (
+    GraphOutput,
+    Send,
+    StateSnapshot,
+    StateUpdate,
+    checked_policies,
+    ensure_valid_checkpointer,
+    ensure_valid_store,
+)
 
 if TYPE_CHECKING:
     from pregel.engine.drive_async import AwaitingDriver
@@ -89,7 +97,8 @@ class Pregel(Runnable):
         self.input_channels, self.output_channels = input_channels, output_channels
         self.stream_channels = stream_channels
         self.interrupt_before_nodes, self.interrupt_after_nodes = interrupt_before_nodes, interrupt_after_nodes
-        self.debug, self.store, self.cache, self.cache_policy = debug, store, cache, cache_policy
+        self.debug, self.cache, self.cache_policy = debug, cache, cache_policy
+        self.store = ensure_valid_store(store)
         self.checkpointer = ensure_valid_checkpointer(checkpointer)
         self.retry_policy = checked_policies(retry_policy)
         self.node_error_handler_map = dict(node_error_handler_map or {})

@@ -33,7 +33,13 @@ CORE = {"typing_extensions": 0, "msgpack": STORAGE, "orjson": STORAGE}
 DRIVERS = {"sqlite3": "sqlite", "aiosqlite": "sqlite", "psycopg": "postgres", "psycopg_pool": "postgres"}
 SDKS = {"openai": "openai", "anthropic": "anthropic", "mcp": "mcp"}
 SCHEMAS = {"pydantic": "pydantic"}
-AT_HOME = {"rich": {"cli"}, "starlette": {"studio"}, "uvicorn": {"studio"}, "pytest": {"testing"}}
+AT_HOME = {
+    "numpy": {"checkpoint", "store"},
+    "rich": {"cli"},
+    "starlette": {"studio"},
+    "uvicorn": {"studio"},
+    "pytest": {"testing"},
+}
 
 # Time, ids and randomness enter these only through the replies of a driver: a run is a function of its event list.
 PURE = ("pregel.engine.plan", "pregel.engine.apply", "pregel.engine.loop", "pregel.channels")

@@ -34,9 +34,9 @@ def numbered(text: str) -> Statement:
     return Statement(plain, itemgetter(*places))
 
 
-def statements(file: str) -> dict[str, str]:
-    """The statements of a file of this package: name -> text. Each starts with ``-- name: what it does``."""
-    text = (files(__package__) / file).read_text("utf-8")
+def statements(file: str, package: str = __name__) -> dict[str, str]:
+    """The statements of a file of a package: name -> text. Each starts with ``-- name: what it does``."""
+    text = (files(package) / file).read_text("utf-8")
     heads = list(_HEAD.finditer(text))
     ends = [head.start() for head in heads[1:]] + [len(text)]
     return {head[1]: text[head.end() : end].strip() for head, end in zip(heads, ends, strict=True)}

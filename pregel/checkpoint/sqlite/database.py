@@ -31,7 +31,11 @@ _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
 
 class Database:
-    """The connections to one database. `prepare` is called once, with a connection that is inside a transaction."""
+    """The connections to one database.
+
+    - `prepare` is called once, with a connection that is inside a transaction.
+    - `opened` is called with each connection before it is used, to teach it functions.
+    """
 
     def __init__(
         self,
@@ -41,11 +45,12 @@ class Database:
         synchronous: Synchronous = "FULL",
         connection: sqlite3.Connection | None = None,
         prepare: Callable[[sqlite3.Connection], None] = lambda connection: None,
+        opened: Callable[[sqlite3.Connection], None] = lambda connection: None,
     ) -> None:
         if synchronous not in ("FULL", "NORMAL"):
             raise InvalidInputError(f"synchronous is {synchronous!r}.", fix="Use 'FULL' or 'NORMAL'.")
         self.path = path  # "" for a database in memory
-        self.timeout, self.synchronous, self.prepare = timeout, synchronous, prepare
+        self.timeout, self.synchronous, self.prepare, self.opened = timeout, synchronous, prepare, opened
         self._given = connection
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
@@ -55,7 +60,12 @@ class Database:
         _databases.add(self)
 
     @classmethod
-    def adopt(cls, connection: sqlite3.Connection, prepare: Callable[[sqlite3.Connection], None]) -> Database:
+    def adopt(
+        cls,
+        connection: sqlite3.Connection,
+        prepare: Callable[[sqlite3.Connection], None],
+        opened: Callable[[sqlite3.Connection], None] = lambda connection: None,
+    ) -> Database:
         """The database behind a connection of the user; InvalidInputError when it is in no state to be used."""
         if connection.in_transaction:
             raise InvalidInputError(
@@ -66,7 +76,7 @@ class Database:
                 "The connection was opened with autocommit=False.", fix="Open it with isolation_level=None."
             )
         path = next((row[2] for row in connection.execute("PRAGMA database_list") if row[1] == "main"), "")
-        return cls(path or "", connection=connection, prepare=prepare)
+        return cls(path or "", connection=connection, prepare=prepare, opened=opened)
 
     # -- transactions ------------------------------------------------------------------------------------------------
 
@@ -168,6 +178,7 @@ class Database:
 
     def _set_up(self, writer: sqlite3.Connection) -> None:
         writer.isolation_level = None
+        self.opened(writer)
         writer.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
         if self.path:
             self._set_up_file(writer)
@@ -191,6 +202,7 @@ class Database:
             with self._write_lock:
                 self._open_writer()
             self._reader = self._connect()
+            self.opened(self._reader)
             self._reader.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
             self._reader.execute("PRAGMA query_only = ON")
         return self._reader

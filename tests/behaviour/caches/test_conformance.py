@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
+
+import pytest
+import redis
 
 from pregel.cache.conformance import CacheLaws
 from pregel.cache.memory import InMemoryCache
+from pregel.cache.redis import RedisCache
+from pregel.cache.sqlite import SqliteCache
 
 
 class Clock:
@@ -17,6 +25,15 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+@contextmanager
+def sqlite_file(clock: Callable[[], float]) -> Iterator[Any]:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        SqliteCache[Any](path=Path(place, "cache.db"), clock=clock) as cache,
+    ):
+        yield cache
 
 
 class Timed(CacheLaws):
@@ -34,4 +51,49 @@ class TestMemory(Timed):
 
 
 class TestMemoryAwaited(TestMemory):
+    awaited = True
+
+
+class TestSqliteFile(Timed):
+    def open(self) -> Any:
+        return sqlite_file(self.clock)
+
+
+class TestSqliteFileAwaited(TestSqliteFile):
+    awaited = True
+
+
+class TestSqliteMemory(Timed):
+    def open(self) -> Any:
+        return SqliteCache[Any](path=":memory:", clock=self.clock)
+
+
+class TestRedis(CacheLaws):
+    ttl = 0.02
+    url = ""
+
+    @pytest.fixture(autouse=True)
+    def opened(self, redis_url: str) -> Iterator[None]:
+        self.url = redis_url
+        super().setup_method()
+        yield
+        super().teardown_method()
+
+    def setup_method(self) -> None:
+        """Too early: there is no server yet."""
+
+    def teardown_method(self) -> None:
+        """Done by the fixture."""
+
+    @contextmanager
+    def open(self) -> Iterator[Any]:
+        with redis.Redis.from_url(self.url) as client:
+            client.flushdb()
+            yield RedisCache[Any](client)
+
+    def pass_time(self, seconds: float) -> None:
+        self.cache.saver.redis.blpop("nothing", timeout=seconds)  # the server waits
+
+
+class TestRedisAwaited(TestRedis):
     awaited = True

@@ -1,0 +1,166 @@
+"""What a batch does to a database, written once as flows of named statements; a store performs the statements.
+
+1. A reading flow runs in one snapshot, a writing flow in one transaction. Reads come first, then the puts, those of one
+   batch in the order of their addresses, so that two batches never wait for each other.
+2. A vector belongs to one value of an item: `gen` counts them, so vectors of an old value are never found.
+3. Where a database cannot tell exactly what a filter lets through, it lets more through, and `Page` looks again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from pregel.checkpoint.flows import Many, Row, Sql
+from pregel.flow import Flow
+from pregel.store.base import Item, SearchItem
+from pregel.store.filters import Filter
+from pregel.store.namespaces import joined, listed, literal_prefix, split, under
+from pregel.store.values import Document, spelled
+from pregel.store.work import Search, Work, Write
+
+ID, NS, KEY, TEXT, TYPE, EXACT, CREATED, UPDATED, TTL, SCORE = range(10)  # the fields of a row
+PAGE = 200  # rows that are looked through at a time where the database cannot tell exactly
+_SPELLED = re.compile("\x01([0-9a-f]{4})")
+
+
+def read_flow(work: Work, *, exact: bool) -> Flow[list[int]]:
+    """Fill in the results of a batch's reads; the ids of items whose time starts anew come back.
+
+    `exact`: whether the database lets through exactly what a filter does.
+    """
+    read: list[Row] = []
+    if work.gets:
+        yield from _get_flow(work, read)
+    for place, search in work.searches:
+        rows = yield from _search_flow(search, work.horizon, exact)
+        work.results[place] = [_search_item(row) for row in rows]
+        read += rows if search.op.refresh_ttl else ()
+    for place, op in work.lists:
+        rows = yield Sql("namespaces", (*under(literal_prefix(op)), work.horizon))
+        work.results[place] = listed((split(row[0]) for row in rows), op)
+    return list(dict.fromkeys(row[ID] for row in read if row[TTL] is not None))
+
+
+def write_flow(work: Work, *, exact: bool, indexed: bool) -> Flow[None]:
+    """A whole batch in one transaction. `indexed`: whether the database has a table of vectors."""
+    yield from refresh_flow((yield from read_flow(work, exact=exact)), work.now)
+    yield from _put_flow(work, indexed)
+
+
+def refresh_flow(ids: Sequence[int], now: float) -> Flow[None]:
+    """Start the time of these items anew."""
+    if ids:
+        yield Many("refresh", [(one, now) for one in sorted(ids)])
+
+
+def sweep_flow(now: float, *, cascades: bool) -> Flow[int]:
+    """Remove what has lapsed; how many items comes back. `cascades`: vectors go with their items."""
+    count: int = (yield Sql("lapsed", (now,)))[0][0]
+    if count:
+        if not cascades:
+            yield Many("sweep_vectors", [(now,)])
+        yield Many("sweep", [(now,)])
+    return count
+
+
+def _get_flow(work: Work, read: list[Row]) -> Flow[None]:
+    places = [(joined(op.namespace), spelled(op.key)) for _, op in work.gets]
+    rows = yield Sql("gets", (list(dict.fromkeys(places)), work.horizon))
+    found = {(row[NS], row[KEY]): row for row in rows}
+    for (place, op), at in zip(work.gets, places, strict=True):
+        if (row := found.get(at)) is not None:
+            work.results[place] = _item(row)
+            read += [row] if op.refresh_ttl else ()
+
+
+def _search_flow(search: Search, horizon: float, exact: bool) -> Flow[list[Row]]:
+    where = (*under(search.op.namespace_prefix), horizon)
+    start, stop = search.op.offset, search.op.offset + search.op.limit
+    if search.vector is None:
+        if exact or search.filter is None:
+            return (yield _sql("search", where, (search.op.limit, start), (), search.filter))  # type: ignore[no-any-return]
+        return (yield from _sifted_flow("search", where, (), search.filter, stop))[start:]
+    found = yield from _page_flow("near", where, (search.vector,), search.filter, stop, exact)
+    if len(found) < stop:
+        found += yield from _page_flow("bare", where, (), search.filter, stop - len(found), exact)
+    return found[start:]
+
+
+def _page_flow(name: str, where: Row, more: Row, wanted: Filter | None, limit: int, exact: bool) -> Flow[list[Row]]:
+    """The first rows that match."""
+    if exact or wanted is None:
+        return list((yield _sql(name, where, (limit, 0), more, wanted)))
+    return (yield from _sifted_flow(name, where, more, wanted, limit))
+
+
+def _sifted_flow(name: str, where: Row, more: Row, wanted: Filter, limit: int) -> Flow[list[Row]]:
+    found: list[Row] = []
+    offset, size = 0, max(limit, PAGE)
+    while len(found) < limit:
+        rows = yield _sql(name, where, (size, offset), more, wanted)
+        found += [row for row in rows if wanted.matches(orjson.loads(row[TEXT]))]
+        if len(rows) < size:
+            break
+        offset += size
+    return found[:limit]
+
+
+def _sql(name: str, where: Row, page: Row, more: Row, wanted: Filter | None) -> Sql:
+    return (
+        Sql(name, (*where, *page, *more)) if wanted is None else Sql(f"{name}_filtered", (*where, *page, *more, wanted))
+    )
+
+
+def _put_flow(work: Work, indexed: bool) -> Flow[None]:
+    writes = {(joined(write.namespace), spelled(write.key)): write for write in work.writes}
+    places = sorted(writes)
+    puts = [_row(at, document, writes[at], work) for at in places if (document := writes[at].document) is not None]
+    if indexed:
+        yield Many("delete_vectors", places)
+    if len(puts) < len(places):
+        yield Many("delete", [at for at in places if writes[at].document is None])
+    if puts:
+        yield Many("put", puts)
+    vectors = [(*at, number, vector) for at in places for number, (_, vector) in enumerate(writes[at].vectors)]
+    if vectors:
+        yield Many("put_vector", vectors)
+
+
+def _row(at: tuple[str, str], document: Document, write: Write, work: Work) -> Row:
+    kind, blob = document.exact or (None, None)
+    expires = None if write.ttl is None else work.now + write.ttl
+    return (*at, document.text.decode(), kind, blob, work.now, work.now, write.ttl, expires, work.horizon)
+
+
+def _document(row: Row) -> dict[str, Any]:
+    text = row[TEXT]
+    document = Document(text.encode() if isinstance(text, str) else text, row[TYPE] and (row[TYPE], bytes(row[EXACT])))
+    return document.value()
+
+
+def _item(row: Row) -> Item:
+    return Item(
+        value=_document(row),
+        key=_key(row[KEY]),
+        namespace=split(row[NS]),
+        created_at=_time(row[CREATED]),
+        updated_at=_time(row[UPDATED]),
+    )
+
+
+def _search_item(row: Row) -> SearchItem:
+    score = row[SCORE] if len(row) > SCORE else None
+    return SearchItem(split(row[NS]), _key(row[KEY]), _document(row), _time(row[CREATED]), _time(row[UPDATED]), score)
+
+
+def _key(text: str) -> str:
+    return _SPELLED.sub(lambda match: chr(int(match[1], 16)), text) if "\x01" in text else text
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
