@@ -28,6 +28,8 @@
     │   ├── AmbiguousResumeError (RuntimeError)
     │   ├── CheckpointNotFoundError (LookupError)
     │   ├── ReplayMismatchError
+    │   ├── ThreadNotFoundError (LookupError)
+    │   ├── CannotResumeError
     │   ├── OutsideRunError (RuntimeError)
     │   ├── AsyncOnlyError (TypeError)
     │   └── NotBuiltError (NotImplementedError)
@@ -301,6 +303,22 @@ class ReplayMismatchError(UsageError):
     code = "REPLAY_MISMATCH"
 
 
+class ThreadNotFoundError(UsageError, LookupError):
+    """There is no such thread."""
+
+    code = "THREAD_NOT_FOUND"
+
+
+class CannotResumeError(UsageError):
+    """The thread has nothing to go on with."""
+
+    code = "CANNOT_RESUME"
+
+    def __init__(self, message: str | None = None, *, reason: str = "finished", **place: Any) -> None:
+        super().__init__(message, **place)
+        self.reason = reason
+
+
 class OutsideRunError(UsageError, RuntimeError):
     """This can only be called from inside a running node."""
 
@@ -441,7 +459,14 @@ class ThreadBusy(StoreError):
     """Another run owns this thread."""
 
     code = "THREAD_BUSY"
-    fix = "Wait for the other run to end, or use another thread_id."
+    fix = (
+        "Wait for the other run to end, or use another thread_id. concurrency='enqueue' waits for it,"
+        " 'interrupt' and 'rollback' make it stop."
+    )
+
+    def __init__(self, message: str | None = None, *, reason: str = "held", **place: Any) -> None:
+        super().__init__(message, **place)
+        self.reason = reason
 
 
 class AuthorityLost(StoreError):

@@ -25,7 +25,8 @@ from pregel.checkpoint.base import (
 from pregel.checkpoint.decode import Prototypes
 from pregel.checkpoint.journal_saver import JournalSaver, Listing, address, put_record, writes_record
 from pregel.checkpoint.keys import thread_digest
-from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
+from pregel.checkpoint.lease import LEASE
+from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.shapes import coordinates, history_in, tuple_of
 from pregel.checkpoint.verify import Finding, verify_flow
@@ -39,8 +40,10 @@ T = TypeVar("T")
 class AsyncJournalSaver(JournalSaver):
     """A journal whose store awaits. A store defines `aread`, `awrite` and `aappend`."""
 
-    def __init__(self, *, serde: SerializerProtocol | UntypedSerializerProtocol | None = None) -> None:
-        super().__init__(serde=serde)
+    def __init__(
+        self, *, serde: SerializerProtocol | UntypedSerializerProtocol | None = None, lease: float = LEASE
+    ) -> None:
+        super().__init__(serde=serde, lease=lease)
         try:
             self.loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -105,6 +108,12 @@ class AsyncJournalSaver(JournalSaver):
     async def aintern(self, texts: Iterable[str]) -> None:
         if unknown := sorted(set(texts) - self.names.ids.keys()):
             await self.awrite(flows.intern_flow(self.names, unknown))
+
+    async def aask(self, hold: Hold, asked: str) -> bool:
+        return await self.awrite(flows.ask_flow(hold, asked))
+
+    async def arenew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
+        return await self.awrite(flows.renew_flow(holds, keep))
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         return await self.aread(flows.threads_flow(status, limit))

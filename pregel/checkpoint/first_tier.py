@@ -24,6 +24,7 @@ from pregel import flow as runner
 from pregel.checkpoint.base import depth_of
 from pregel.checkpoint.book import Book, TaskRecord, Version, saved_of
 from pregel.checkpoint.held import held_threads
+from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved
 from pregel.config import RunnableConfig
 from pregel.errors import AsyncOnlyError, NotBuiltError, SerializationError
@@ -33,7 +34,9 @@ T = TypeVar("T")
 
 
 class FirstTier:
-    """One run's view of such a saver; it has what the engine asks of a `JournalSaver`."""
+    """One run's view of such a saver; it has what the engine asks of a `JournalSaver`, without leases."""
+
+    lease = LEASE
 
     def __init__(self, saver: Any, configurable: Mapping[str, Any]) -> None:
         self.saver = saver

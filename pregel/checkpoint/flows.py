@@ -24,6 +24,7 @@ from pregel.checkpoint.logs import NAMED
 from pregel.checkpoint.records import (
     Append,
     CheckpointRow,
+    Hold,
     Load,
     Opened,
     Owner,
@@ -117,7 +118,10 @@ def _head(append: Append, clock: Clock) -> Sql:
         status, reason = release.status, release.reason
     if append.tno:
         guard = (claim.epoch, claim.gen, append.seq)  # type: ignore[assignment]
-        return Sql("claim", (*moved, *guard, *holder, claim.ttl, claim.dead, status, reason, claim.graph, clock.boot))
+        return Sql(
+            "claim",
+            (*moved, *guard, *holder, claim.ttl, claim.dead, status, reason, claim.graph, clock.boot, claim.pin),
+        )
     run, owner, boot = holder
     return Sql(
         "create",
@@ -270,6 +274,22 @@ def intern_flow(names: Names, texts: Sequence[str]) -> Flow[None]:
         names.learn((yield Sql("name", (text,))))
 
 
+def renew_flow(holds: Sequence[Hold], keep: bool) -> Flow[dict[bytes, str]]:
+    """Renew leases, or let them lapse; what is asked of the runs that hold their threads still."""
+    kept: dict[bytes, str] = {}
+    for hold in holds:
+        yield Sql("renew", (*hold, 1.0 if keep else -1.0))
+        for (asked,) in (yield Sql("held", hold)):
+            kept[hold.run] = asked
+    return kept
+
+
+def ask_flow(hold: Hold, asked: str) -> Flow[bool]:
+    """Leave word for the run that holds a thread; whether it still does."""
+    yield Sql("ask", (asked, *hold))
+    return bool((yield Sql("held", hold)))
+
+
 def delete_flow(thread: str, digest: bytes, now: float) -> Flow[None]:
     """Remove everything about a thread and leave a tombstone without its name."""
     rows = yield Sql("lock_thread", (thread,))
@@ -287,7 +307,7 @@ DELETES = ("delete_writes", "delete_values", "delete_checkpoints", "delete_names
 def thread_row(row: Row) -> ThreadRow:
     """A row of the statements `thread` and `threads`."""
     tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expires, lapsed, asked, inbox, *rest = row
-    graph, updated_at, next_ns = rest
+    graph, updated_at, next_ns, pin, crashes = rest
     return ThreadRow(
         thread,
         tno,
@@ -307,6 +327,8 @@ def thread_row(row: Row) -> ThreadRow:
         updated_at,
         {},
         next_ns,
+        "" if pin is None else id_text(pin),
+        crashes,
     )
 
 

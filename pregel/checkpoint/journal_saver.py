@@ -28,13 +28,14 @@ from pregel.checkpoint.base import (
 )
 from pregel.checkpoint.decode import Decoder, Prototypes
 from pregel.checkpoint.keys import Names, checked_place, counter_of, thread_digest, version_text
+from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
-from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
+from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.shapes import coordinates, history_in, tuple_of
 from pregel.checkpoint.verify import Finding, verify_flow
 from pregel.config import RunnableConfig
-from pregel.errors import MissingThreadError
+from pregel.errors import InvalidInputError, MissingThreadError
 from pregel.flow import Flow
 
 T = TypeVar("T")
@@ -47,8 +48,12 @@ class JournalSaver(BaseCheckpointSaver[str]):
     blocking: ClassVar[bool] = True
     """Whether a verb may take long, so that async callers must not run it on the event loop's thread."""
 
-    def __init__(self, *, serde: SerializerProtocol | UntypedSerializerProtocol | None = None) -> None:
+    def __init__(
+        self, *, serde: SerializerProtocol | UntypedSerializerProtocol | None = None, lease: float = LEASE
+    ) -> None:
         super().__init__(serde=serde)
+        self.lease = checked_lease(lease)
+        """Seconds after which a run that was not heard of may be taken over."""
         self.names = Names()
         self._interned: Iterable[str] = ()
 
@@ -87,6 +92,14 @@ class JournalSaver(BaseCheckpointSaver[str]):
         """Give names a number, once per store; `self.names` then knows them."""
         if unknown := sorted(set(texts) - self.names.ids.keys()):
             self.write(flows.intern_flow(self.names, unknown))
+
+    def renew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
+        """Renew leases (or let them lapse now): run -> what is asked of it, for the runs that hold their threads."""
+        return self.write(flows.renew_flow(holds, keep))
+
+    def ask(self, hold: Hold, asked: str) -> bool:
+        """Ask something of the run that holds a thread; it hears of it with its next append or renewal."""
+        return self.write(flows.ask_flow(hold, asked))
 
     def threads(self, *, status: Status | None = None, limit: int | None = None) -> list[ThreadRow]:
         """The threads, the last written first."""
@@ -201,6 +214,14 @@ class JournalSaver(BaseCheckpointSaver[str]):
     async def aintern(self, texts: Iterable[str]) -> None:
         """Async twin of `intern`."""
         await self._hop(self.intern, texts)
+
+    async def arenew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
+        """Async twin of `renew`."""
+        return await self._hop(self.renew, holds, keep=keep)
+
+    async def aask(self, hold: Hold, asked: str) -> bool:
+        """Async twin of `ask`."""
+        return await self._hop(self.ask, hold, asked)
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         """Async twin of `threads`."""
@@ -330,3 +351,10 @@ def address(config: RunnableConfig) -> tuple[str, str]:
     if "thread_id" not in configurable:
         raise MissingThreadError()
     return checked_place(str(configurable["thread_id"]), configurable.get("checkpoint_ns") or "")
+
+
+def checked_lease(lease: float) -> float:
+    """The seconds of a lease; a named error when it cannot be one."""
+    if not lease > 0:
+        raise InvalidInputError(f"lease is {lease!r}.", fix="Give the seconds after which a silent run is given up.")
+    return lease

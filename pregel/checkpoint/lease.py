@@ -4,17 +4,60 @@
 2. A verdict of death is given only about processes of this boot and this pid namespace. About all others the answer is
    "not known to be dead", and the lease's expiry decides.
 3. In one process runs are compared, never owners: a run token that is not in `live_runs` belongs to a dead run, and so
-   does one whose event loop was closed.
-4. After fork() the child is a new owner, no run lives in it, and its appends have other marks than its parent's.
+   does one whose event loop was closed. A run of this process that lives never lapses for this process.
+4. After fork() the child is a new owner, no run lives in it, and its appends have other marks than its parent's; the
+   runs that the parent had are disowned, so that their copies never write.
+5. Clocks decide when another may take a thread over, never who may write: that is the guard of the append.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
-from pregel.checkpoint.records import Owner
+from pregel.checkpoint.records import Hold, Owner
+
+LEASE = 30.0
+"""Seconds that a claim lasts without being renewed, unless the saver says otherwise."""
+
+
+class Holder(Protocol):
+    """A run that holds a thread, or is about to, as the heartbeat and other runs of this process see it."""
+
+    @property
+    def saver(self) -> Any:
+        """What stores the thread."""
+
+    @property
+    def lease(self) -> float:
+        """Seconds that a renewal lasts."""
+
+    @property
+    def hold(self) -> Hold | None:
+        """What it holds; None before the claim has landed and after it was given back."""
+
+    def has_moved(self, since: float) -> bool:
+        """Whether an append has renewed the lease since it was asked last, at `since` (uptime)."""
+
+    def renewed(self, at: float) -> None:
+        """The lease was renewed at this uptime."""
+
+    def lapse(self) -> None:
+        """The thread is another's now."""
+
+    def heed(self, asked: str) -> None:
+        """What another run asks of this one; empty for nothing."""
+
+    def gives_way(self, caller: object) -> bool:
+        """Whether nothing of it goes on and nobody pulls, so that a run of `caller` may take its thread."""
+
+    def disown(self) -> None:
+        """This is a fork's copy: it must never write."""
+
 
 live_runs: set[bytes] = set()
 """Run tokens of the claims held here: `add` before the claim is sent, `discard` after the release."""
@@ -22,6 +65,7 @@ live_runs: set[bytes] = set()
 closed: dict[bytes, Callable[[], bool]] = {}
 """For the tokens of runs on an event loop: whether that was closed, after which nobody can tell of their end."""
 
+_holders: dict[bytes, weakref.ref[Holder]] = {}
 GONE = frozenset("ZXx")  # states of /proc/<pid>/stat: zombie, dead
 
 _me: Owner | None = None
@@ -39,6 +83,45 @@ def this_owner() -> Owner:
     if _me is None:
         _me = Owner(_boot_id(), _pid_namespace(), os.getpid(), _stat(os.getpid())[1], os.uname().nodename)
     return _me
+
+
+def uptime() -> float:
+    """Seconds by a clock that nobody sets and that goes on while the machine sleeps, where there is one."""
+    return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
+
+
+_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+def hold(run: bytes, holder: Holder) -> None:
+    """From here on a run of this process acts on a thread; `release` ends it."""
+    _holders[run] = weakref.ref(holder)
+    live_runs.add(run)
+
+
+def release(run: bytes) -> None:
+    """A run will not act again. May be called from a destructor."""
+    live_runs.discard(run)
+    _holders.pop(run, None)
+
+
+def holders() -> Iterator[Holder]:
+    """The runs of this process that hold threads."""
+    for reference in list(_holders.values()):
+        holder = reference()
+        if holder is not None:
+            yield holder
+
+
+def holder_of(run: bytes) -> Holder | None:
+    """The run of this process with that token."""
+    reference = _holders.get(run)
+    return None if reference is None else reference()
+
+
+def lives_here(owner: Owner | None, run: bytes | None) -> bool:
+    """Whether a run of this very process holds a thread and can still act."""
+    return owner is not None and run is not None and owner[:4] == this_owner()[:4] and not is_dead(owner, run)
 
 
 def is_dead(owner: Owner, run: bytes) -> bool:
@@ -96,8 +179,11 @@ def _after_fork() -> None:
     global _me, _marks
     _me = None
     _marks = itertools.count(int.from_bytes(os.urandom(8), "big"))
+    for holder in holders():
+        holder.disown()
     live_runs.clear()
     closed.clear()
+    _holders.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -20,6 +20,7 @@ from pregel.checkpoint.flows import Many, Row, Sql, owner_text
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.keys import id_text, thread_digest
 from pregel.checkpoint.late import LateLedger, Said
+from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Append, CheckpointRow, Owner, Receipt, ThreadRow, ValueRow, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
@@ -55,6 +56,8 @@ class Thread:
         self.seq = self.gen = self.inbox = 0
         self.mark = b""
         self.last_id: bytes | None = None
+        self.pin: bytes | None = None
+        self.crashes = 0
         self.status, self.reason, self.asked, self.graph = "idle", "", "", ""
         self.owner: Owner | None = None
         self.ttl = self.expires = self.updated_at = 0.0
@@ -86,6 +89,8 @@ class Thread:
             self.graph,
             self.updated_at,
             self.next_ns,
+            self.pin,
+            self.crashes,
         )
 
     def row(self, last_id: str = "") -> ThreadRow:
@@ -109,6 +114,8 @@ class Thread:
             self.updated_at,
             {},
             self.next_ns,
+            "" if self.pin is None else id_text(self.pin),
+            self.crashes,
         )
 
     def lapsed(self, now: float) -> bool:
@@ -122,7 +129,7 @@ class Thread:
         self.updated_at = now
         self.expires = now + self.ttl
         if append.release is not None:
-            self.run = self.owner = None
+            self.run, self.owner, self.crashes = None, None, 0
             self.status, self.reason = append.release.status, append.release.reason
 
     def say(self, ledger: LateLedger, said: list[Said]) -> None:
@@ -180,11 +187,15 @@ class InMemorySaver(JournalSaver):
     blocking: ClassVar[bool] = False
 
     def __init__(
-        self, *, serde: SerializerProtocol | UntypedSerializerProtocol | None = None, factory: object = None
+        self,
+        *,
+        serde: SerializerProtocol | UntypedSerializerProtocol | None = None,
+        factory: object = None,
+        lease: float = LEASE,
     ) -> None:
         if factory is not None:
             raise NotBuiltError("InMemorySaver keeps its rows in dicts of its own.", fix="Use SqliteSaver for a file.")
-        super().__init__(serde=serde)
+        super().__init__(serde=serde, lease=lease)
         self._lock = threading.RLock()
         self._threads: dict[str, Thread] = {}
         self._numbers: dict[int, Thread] = {}
@@ -232,7 +243,7 @@ class InMemorySaver(JournalSaver):
             elif append.checkpoints or append.writes or append.values or append.namespaces:
                 thread.catch_up().add(append)
             thread.move_on(append, now)
-            known = append.claim is None and append.release is None
+            known = append.claim is None and append.release is None and not thread.asked
             return Receipt(True, None if known else thread.row())
 
     def _refused(self, thread: Thread | None, append: Append) -> Receipt:
@@ -258,6 +269,8 @@ class InMemorySaver(JournalSaver):
             thread = self._make(append.thread, now)
         else:
             thread.epoch = max(thread.epoch + 1, int(now * 1000))
+            thread.crashes += thread.run is not None
+        thread.asked, thread.pin = "", claim.pin
         thread.run, thread.owner, thread.ttl = append.run, claim.owner, claim.ttl
         thread.status, thread.reason = "running", ""
         thread.graph = claim.graph or thread.graph
@@ -290,6 +303,22 @@ class InMemorySaver(JournalSaver):
     def _do_thread(self, name: str) -> list[Row]:
         thread = self._threads.get(name)
         return [] if thread is None else [thread.catch_up().columns()]
+
+    def _holder(self, tno: int, epoch: int, run: bytes) -> Thread | None:
+        thread = self._numbers.get(tno)
+        return thread if thread is not None and (thread.epoch, thread.run) == (epoch, run) else None
+
+    def _do_renew(self, tno: int, epoch: int, run: bytes, keep: float) -> None:
+        if (thread := self._holder(tno, epoch, run)) is not None:
+            thread.expires = time.time() + thread.ttl * keep
+
+    def _do_held(self, tno: int, epoch: int, run: bytes) -> list[Row]:
+        thread = self._holder(tno, epoch, run)
+        return [] if thread is None else [(thread.asked,)]
+
+    def _do_ask(self, asked: str, tno: int, epoch: int, run: bytes) -> None:
+        if (thread := self._holder(tno, epoch, run)) is not None:
+            thread.asked = asked
 
     def _do_threads(self, status: str | None, limit: int | None) -> list[Row]:
         found = [thread for thread in self._threads.values() if status is None or thread.status == status]

@@ -137,6 +137,14 @@ class Owner(NamedTuple):
     host: str = ""
 
 
+class Hold(NamedTuple):
+    """A run's authority over a thread: what every append and every renewal of it compares."""
+
+    tno: int
+    epoch: int
+    run: bytes
+
+
 @dataclass(slots=True)
 class ThreadRow:
     """A thread as its row says: everything that an append is compared with, and its status in plain words."""
@@ -159,6 +167,8 @@ class ThreadRow:
     updated_at: float = 0.0  # unix seconds
     namespaces: dict[str, int] = field(default_factory=dict)  # those that were asked for
     next_ns: int = 0  # greater than the number of every namespace
+    pin: str = ""  # the newest checkpoint when the thread was claimed last; empty when there was none
+    crashes: int = 0  # takeovers of running threads in a row, since the last release
 
 
 @dataclass(slots=True)
@@ -221,8 +231,9 @@ class Claim:
     gen: int
     owner: Owner
     dead: bool = False
-    ttl: float = 30.0
+    ttl: float = 30.0  # seconds
     graph: str = ""
+    pin: bytes | None = None  # the newest checkpoint as loaded
 
 
 @dataclass(slots=True)

@@ -9,13 +9,15 @@ import traceback
 from collections.abc import Mapping
 
 from pregel.checkpoint.records import ThreadRow
+from pregel.checkpoint.standing import info_of, standing
 from pregel.cli.screen import Screen
 from pregel.cli.target import Graph, is_async, open_graph
-from pregel.cli.threads import standing
 from pregel.cli.usage import DONE, FAILED, PAUSED, CallError, existing_database, read_json, writable_database
 from pregel.cli.values import as_json, as_lines
 from pregel.config import RunnableConfig
-from pregel.errors import InternalError, PregelError, StoreError, ThreadBusy
+from pregel.engine.threads import check_resumable
+from pregel.errors import CannotResumeError, GraphDrained, InternalError, PregelError, StoreError, ThreadBusy
+from pregel.signals import drain_on_signals
 from pregel.types import Command, StateSnapshot
 
 QUESTIONS = "__interrupt__"
@@ -36,6 +38,11 @@ def resume(options: argparse.Namespace, screen: Screen) -> int:
         if state.created_at is None:
             raise CallError(f"There is no thread {options.thread!r} in {options.db}.", "`pregel threads` lists them.")
         if options.answer is None:
+            try:
+                check_resumable(info_of(_row(graph, options.thread)))
+            except CannotResumeError as error:
+                if error.reason != "finished":  # what has ended is resumed to the same values, for scripts
+                    raise CallError(error.message, error.fix) from error
             return _go(graph, None, options, screen)
         if not state.interrupts:
             raise CallError(f"Thread {options.thread!r} waits for no answer.", "Leave --answer out to go on with it.")
@@ -52,9 +59,15 @@ def _go(graph: Graph, given: object, options: argparse.Namespace, screen: Screen
     config = thread_config(options.thread)
     row = _row(graph, options.thread)
     try:
-        values = asyncio.run(graph.ainvoke(given, config)) if is_async(graph) else graph.invoke(given, config)
+        with drain_on_signals() as control:
+            if is_async(graph):
+                values = asyncio.run(graph.ainvoke(given, config, control=control))
+            else:
+                values = graph.invoke(given, config, control=control)
     except ThreadBusy:
         raise
+    except GraphDrained:  # a signal asked for it: the thread stands between two steps
+        values = None
     except Exception as error:
         ours = isinstance(error, StoreError | InternalError)
         if not ours and _row(graph, options.thread).seq == row.seq:  # nothing ran, nothing was written

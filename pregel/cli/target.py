@@ -13,6 +13,7 @@ from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli.usage import CallError
 from pregel.config import RunnableConfig
 from pregel.errors import DefinitionError
+from pregel.runtime import RunControl
 from pregel.types import StateSnapshot
 
 
@@ -22,9 +23,9 @@ class Graph(Protocol):
     checkpointer: Any
     nodes: Mapping[str, Any]
 
-    def invoke(self, input: Any, config: RunnableConfig) -> Any: ...
+    def invoke(self, input: Any, config: RunnableConfig, *, control: RunControl | None = None) -> Any: ...
 
-    async def ainvoke(self, input: Any, config: RunnableConfig) -> Any: ...
+    async def ainvoke(self, input: Any, config: RunnableConfig, *, control: RunControl | None = None) -> Any: ...
 
     def get_state(self, config: RunnableConfig) -> StateSnapshot: ...
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
+from typing import Any
 
-from pregel.checkpoint.lease import is_dead
 from pregel.checkpoint.records import ThreadRow
 from pregel.checkpoint.sqlite import SqliteSaver
+from pregel.checkpoint.standing import info_of
 from pregel.cli.screen import Screen
-from pregel.cli.usage import existing_database
+from pregel.cli.usage import DONE, CallError, existing_database
 from pregel.cli.values import as_json
 
 COLUMNS = ("thread", "status", "reason", "updated_at")
@@ -28,20 +28,29 @@ def threads(options: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def described(row: ThreadRow) -> dict[str, str]:
+def described(row: ThreadRow) -> dict[str, Any]:
     """A thread in plain words."""
-    written = datetime.fromtimestamp(row.updated_at, UTC).isoformat()
-    return {"thread": row.thread, "status": standing(row), "reason": row.reason, "updated_at": written}
+    info = info_of(row)
+    written = None if info.updated_at is None else info.updated_at.isoformat()
+    told = {"thread": info.thread_id, "status": info.status, "reason": info.reason, "updated_at": written}
+    return {**told, "can_resume": info.can_resume}
 
 
-def standing(row: ThreadRow) -> str:
-    """The status of a thread: `abandoned` when it says `running` but nothing that could run it is alive."""
-    if row.status != "running":
-        return row.status
-    dead = row.owner is not None and row.run is not None and is_dead(row.owner, row.run)
-    return "abandoned" if row.lapsed or dead else "running"
+def delete(options: argparse.Namespace, screen: Screen) -> int:
+    """Erases threads with everything about them; a live run of one of them ends with ThreadDeleted."""
+    with SqliteSaver.from_conn_string(existing_database(options.db)) as saver:
+        if unknown := [thread for thread in options.thread if find_thread(saver, thread) is None]:
+            raise CallError(
+                f"There is no thread {unknown[0]!r} in {options.db}; none was deleted.",
+                f"`pregel threads --db {options.db}` lists the threads.",
+            )
+        for thread in options.thread:
+            saver.delete_thread(thread)
+    screen.say(as_json({"deleted": options.thread}) if options.json else f"{len(options.thread)} threads deleted.")
+    return DONE
 
 
 def find_thread(saver: SqliteSaver, thread: str) -> ThreadRow | None:
     """The row of a thread."""
-    return next((row for row in saver.threads() if row.thread == thread), None)
+    row = saver.load(thread, []).thread
+    return row if row.tno else None

@@ -14,7 +14,9 @@ from pregel.checkpoint.keys import checked_place
 from pregel.checkpoint.records import Page
 from pregel.config import COORDINATES, DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, merge_configs
 from pregel.constants import LIFECYCLE
+from pregel.engine.authority import ClaimMissed
 from pregel.engine.chunks import checked_version, print_chunk
+from pregel.engine.contend import Contender, checked_concurrency
 from pregel.engine.family import family
 from pregel.engine.frame import Frame, Run
 from pregel.engine.ids import Ids
@@ -22,7 +24,7 @@ from pregel.engine.journal import Journal
 from pregel.engine.nested import place_of
 from pregel.engine.resume import Entry, Replay
 from pregel.engine.running import Running
-from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, SerializationError
+from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, SerializationError, ThreadBusy
 from pregel.tokens import connect
 from pregel.types import DURABILITIES, STREAM_MODES
 
@@ -45,9 +47,12 @@ class Call:
     """What a call asks for, checked; makes a fresh run for each try at the thread."""
 
     __slots__ = (
+        "_contender",
         "arguments",
+        "around",
         "callbacks",
         "checkpoint",
+        "concurrency",
         "config",
         "context",
         "durability",
@@ -63,6 +68,7 @@ class Call:
         "subgraphs",
         "thread",
         "version",
+        "wait",
         "yields",
     )
 
@@ -77,6 +83,8 @@ class Call:
         durability: str | None = None,
         subgraphs: bool = False,
         context: Any = None,
+        concurrency: str | None = None,
+        wait: float | None = None,
         version: str = "v1",
         print_mode: str | Sequence[str] = (),
         **arguments: Any,
@@ -86,6 +94,7 @@ class Call:
         own = (config or {}).get("configurable") or {}
         ambient = current_task.get()
         self.nested: Any = ambient if isinstance(ambient, Running) and _is_inside(ambient, own) else None
+        self.around: frozenset[bytes] = ambient.frame.run.held if isinstance(ambient, Running) else frozenset()
         self.config = merge_configs(_inherited(self.nested, config), graph.config, config)
         self.version = checked_version(version)
         self.yields = checked_modes(modes)
@@ -113,6 +122,15 @@ class Call:
             self.thread, self.ns = checked_place(_thread_of(place), str(place.get("checkpoint_ns") or ""))
             self.checkpoint = place.get("checkpoint_id") or None
         self.durability = checked_durability(durability or "sync")
+        self.concurrency, self.wait = concurrency or graph.concurrency, graph.wait if wait is None else wait
+        self._contender: Contender | None = None
+        if concurrency is not None or wait is not None:
+            checked_concurrency(self.concurrency, self.wait)
+        if self.concurrency == "enqueue" and self.journaled and isinstance(ambient, Running):
+            raise InvalidInputError(
+                "concurrency='enqueue' was asked for inside a running node: two runs could wait for each other.",
+                fix="Enqueue from outside of the graph, or use concurrency='reject' here.",
+            )
         if self.room is not None and self.room < 1:
             raise InvalidInputError("max_concurrency must be at least 1.", fix="Leave it out, or give a larger one.")
 
@@ -140,6 +158,7 @@ class Call:
             place = self.config.get("configurable") or {}
             saver, durability = _as_journal(self.graph.saver, place, self.durability)
             journal = kind(saver, self.thread, ids, os.urandom(16), durability, self.graph.names)
+            journal.around = self.around
         run = Run(
             ids=ids,
             config=self.config,
@@ -155,6 +174,7 @@ class Call:
             metadata=_stored_metadata(self.config) if journal is not None else None,
             before=names_of(self.arguments.get("interrupt_before")),
             after=names_of(self.arguments.get("interrupt_after")),
+            around=self.around,
         )
         home, answers = "", None
         if self.nested is not None:
@@ -198,13 +218,35 @@ class Call:
 
     def start(self, kind: type[Journal]) -> tuple[Frame, Flow[Result]]:
         """The frame and the flow of one try."""
-        checkpoint = self.checkpoint
         if self.ns:  # of a subgraph: its root is what runs, from the checkpoint that the subgraph's hangs on
-            checkpoint, self.ns = self.map.get(""), ""
+            self.checkpoint, self.ns = self.map.get(""), ""
         frame = self.frame(kind)
         if self.map:
             frame.run.replay = Replay(pinned=self.map)
-        return frame, family(frame, Entry(self.input, checkpoint))
+        displaced = self._contender.displaced if self._contender is not None else None
+        if displaced is None or self.checkpoint or frame.run.journal is None:
+            return frame, family(frame, Entry(self.input, self.checkpoint))
+        frame.run.journal.after = displaced.epoch
+        return frame, family(frame, Entry(self.input, displaced.pin or None, anew=not displaced.pin))
+
+    def contend(self, error: ClaimMissed | ThreadBusy, journal: Journal | None) -> None:
+        """Return when the thread may be tried again; the error when it may not."""
+        if journal is None or journal.claimed:
+            raise error
+        self._contending().meet_blocking(error, journal)
+
+    async def acontend(self, error: ClaimMissed | ThreadBusy, journal: Journal | None) -> None:
+        """Async twin of `contend`."""
+        from asyncio import sleep  # importing asyncio costs as much as importing this package
+
+        if journal is None or journal.claimed:
+            raise error
+        await self._contending().meet_awaiting(error, journal, sleep)
+
+    def _contending(self) -> Contender:
+        if self._contender is None:
+            self._contender = Contender(self.thread, self.concurrency, self.wait)  # type: ignore[arg-type]  # checked
+        return self._contender
 
     def reading(self, kind: type[Journal]) -> Frame:
         """A frame to read or update the place that is addressed, which may be a subgraph's."""

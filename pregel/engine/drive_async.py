@@ -181,10 +181,12 @@ class AwaitingDriver:
 
     async def record(self, step: Step, events: list[Event]) -> None:
         """The first half: load, store, and line up what shows."""
-        if self.journal is not None and (step.load or step.stores):
+        journal = self.journal
+        if journal is not None and (step.load or step.stores):
             self.sound = False
-            journal = self.journal
             await whole(lambda: self._journaled(journal, step, events))
+        elif journal is not None and step.start:  # nothing was stored that would tell that the thread is still ours
+            await journal.on_time()
         self.out.extend(step.emit)
 
     async def _journaled(self, journal: AwaitingJournal, step: Step, events: list[Event]) -> None:
@@ -400,6 +402,8 @@ class AwaitingDriver:
                 self.journal.abandon()
             return
         self.live = True  # nothing is awaited in place any more: an exit is news, and cuts nothing short
+        if self.journal is not None and self.journal.ended:
+            self.sound = False  # it gave its thread up: nothing that it stores would land
         if self.gate is not None:
             self.gate.close()
         while True:

@@ -163,7 +163,11 @@ class BlockingDriver:
     def record(self, step: Step, events: list[Event]) -> None:
         """The first half: load and store."""
         journal = self.journal
-        if journal is None or not (step.load or step.stores):
+        if journal is None:
+            return
+        if not (step.load or step.stores):
+            if step.start:  # nothing was stored just now that would tell that the thread is still this run's
+                journal.on_time()
             return
         self.sound = False
         if step.load:
@@ -374,6 +378,8 @@ class BlockingDriver:
             except BaseException as error:
                 failure = error
         self.live = True  # nothing runs on this thread any more: an exit is news, and cuts nothing short
+        if self.journal is not None and self.journal.ended:
+            self.sound = False  # it gave its thread up: nothing that it stores would land
         if self.gate is not None:
             self.gate.close()
         try:

@@ -33,6 +33,7 @@ class Run:
 
     __slots__ = (
         "after",
+        "around",
         "before",
         "cache",
         "config",
@@ -73,6 +74,7 @@ class Run:
         metadata: Mapping[str, Any] | None = None,
         before: frozenset[str] | str | None = None,
         after: frozenset[str] | str | None = None,
+        around: frozenset[bytes] = frozenset(),
     ) -> None:
         self.ids = ids
         self.config = config
@@ -91,6 +93,7 @@ class Run:
         self.spoken: set[str | None] = set()  # ids of the messages that have shown
         self.post: Post = _nobody_listens
         self.died = False  # the process that ran this thread before died in the middle of it
+        self.around = around  # tokens of the runs in whose nodes this one runs
         self.replay: Replay | None = None  # what persistent subgraphs go back to
         self.host: Host | None = None  # the driver, which hears what running tasks call
         self.multiplex: Multiplex  # set by the family, which may be needed only when a node calls a graph
@@ -107,6 +110,11 @@ class Run:
         for name, value in news.items():
             setattr(inner, name, value)
         return inner
+
+    @property
+    def held(self) -> frozenset[bytes]:
+        """The tokens of this run and of those around it: none of them may be waited for from inside."""
+        return self.around if self.journal is None else self.around | {self.journal.token}
 
 
 class Host(Protocol):
@@ -222,5 +230,7 @@ class Frame:
     @property
     def drain_asked(self) -> str:
         """Why the caller asked to stop after this step; empty when it did not."""
-        control = self.run.control
-        return (control.drain_reason or "") if control is not None else ""
+        control, journal = self.run.control, self.run.journal
+        if control is not None and control.drain_reason:
+            return control.drain_reason
+        return f"a newer run asked for the thread ({journal.asked})" if journal is not None and journal.asked else ""

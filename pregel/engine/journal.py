@@ -7,7 +7,9 @@
    code of the step after the next starts. ``exit`` claims, then holds everything for one last append.
 3. Records are encoded on the caller's thread before anything is handed over, so nothing changes them later.
 4. An append that was sent is never abandoned: a cancellation waits until its answer is there.
-5. After a refused or failed append nothing more is sent. A value that cannot be encoded fails the run once, and
+5. A lease that may have run out is renewed before anything new starts: at once when the last append is not known to
+   have come through since. What another run asks for is heard with each append and each renewal.
+6. After a refused or failed append nothing more is sent. A value that cannot be encoded fails the run once, and
    what the other tasks wrote is stored all the same.
 """
 
@@ -22,11 +24,11 @@ from typing import TYPE_CHECKING, Any
 from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
 from pregel.checkpoint import lease
+from pregel.checkpoint.heartbeat import heartbeat
 from pregel.checkpoint.keys import id_bytes
 from pregel.checkpoint.records import (
     RESUME,
     Append,
-    Claim,
     Load,
     Opened,
     Page,
@@ -34,13 +36,13 @@ from pregel.checkpoint.records import (
     Release,
     Save,
     TaskWrites,
-    ThreadRow,
 )
+from pregel.engine.authority import Authority, ClaimMissed
 from pregel.engine.background import background
 from pregel.engine.effects import Loaded, Step
 from pregel.engine.held import with_held
 from pregel.engine.ids import Ids
-from pregel.errors import AuthorityLost, SerializationError, ThreadBusy, ThreadDeleted
+from pregel.errors import SerializationError, ThreadDeleted
 from pregel.types import Durability
 
 if TYPE_CHECKING:
@@ -49,11 +51,7 @@ if TYPE_CHECKING:
     from pregel.checkpoint.journal_saver import JournalSaver
 
 
-class ClaimMissed(Exception):
-    """The thread changed between load and claim: load again and start over. Never reaches a user."""
-
-
-class Journal:
+class Journal(Authority):
     """What both kinds of journal share: everything but the waiting."""
 
     def __init__(
@@ -65,24 +63,24 @@ class Journal:
         durability: Durability,
         names: Iterable[str] = (),
     ) -> None:
-        self.saver = saver
-        self.thread = thread
+        super().__init__(saver, thread, token, self.here())
         self.ids = ids
-        self.token = token
         self.durability = durability
         self.holds_back = durability == "async" and saver.blocking  # a store in memory has nothing to wait for
         self.held: Append | None = None  # what waits for the next append, or for its moment to pass
         self.names = names
         self.ledger = saver.ledger()
-        self.row = ThreadRow(thread)
-        self.epoch = 0
         self.seq = 0
-        self.claimed = False
         self.held_saves: dict[str, Save] = {}
         self.held_writes: list[TaskWrites] = []
         self.failure: SerializationError | None = None  # the first value that was refused
         self.torn: set[str] = set()  # checkpoints on which writes were refused: none that applies these is stored
         self.lost: set[str] = set()  # checkpoints that were not stored for it
+
+    @staticmethod
+    def here() -> object:
+        """What drives a run that is made now."""
+        raise NotImplementedError
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -136,7 +134,7 @@ class Journal:
             append.release = Release("failed", f"{type(self.failure).__name__}: {self.failure.message}")
         append.k = max(append.k, 1)
         if not self.claimed:
-            append.claim = self._claim()
+            append.claim = self.claim()
         self.seq += append.k
         return append
 
@@ -155,49 +153,26 @@ class Journal:
             return writes, saves
         return ([], []) if self.claimed else (answers, [])
 
-    def _claim(self) -> Claim:
-        row, dead = self.row, False
-        if row.run is not None:
-            dead = row.owner is None or lease.is_dead(row.owner, row.run)
-            if not dead:
-                where = (
-                    f"process {row.owner.pid} on {row.owner.host or 'this host'}" if row.owner else "another process"
-                )
-                raise ThreadBusy(f"Thread {self.thread!r} is being run by {where}.", thread=self.thread)
-        self.hold()
-        return Claim(epoch=row.epoch, gen=row.gen, owner=lease.this_owner(), dead=dead)
-
     def settle(self, append: Append, receipt: Receipt) -> None:
         """Take in the answer to an append."""
         if receipt.landed:
             if receipt.row is not None:
                 self.row, self.epoch = receipt.row, receipt.row.epoch
+                if receipt.row.asked:
+                    self.heed(receipt.row.asked)
             self.claimed = append.release is None
             if append.release is not None:
                 self.abandon()
+            elif append.claim is not None:
+                heartbeat.watch(self.lease)
             return
+        self.claimed = False
         self.abandon()
         if append.claim is not None:
             raise ClaimMissed
         if receipt.thread.tno == 0:
             raise ThreadDeleted(thread=self.thread)
-        raise AuthorityLost(
-            f"Thread {self.thread!r} was taken over by another owner"
-            f" (its epoch is {receipt.thread.epoch}, ours {append.epoch}).",
-            fix="Nothing of this run was written after that; load the thread again to see how it went on.",
-            thread=self.thread,
-        )
-
-    def hold(self) -> None:
-        """This run acts on the thread from here on: nobody else may claim it."""
-        lease.live_runs.add(self.token)
-
-    def abandon(self) -> None:
-        """This run will not act on the thread again; without a release the next claim finds a dead owner."""
-        lease.live_runs.discard(self.token)
-
-    def __del__(self) -> None:
-        self.abandon()  # of a run whose event loop was closed under it nobody else says so
+        raise self.over(f"its epoch is {receipt.thread.epoch}, ours {append.epoch}")
 
 
 class BlockingJournal(Journal):
@@ -208,6 +183,11 @@ class BlockingJournal(Journal):
     def __init__(self, saver: JournalSaver, *args: Any, **kwargs: Any) -> None:
         super().__init__(saver, *args, **kwargs)
         self._lock = threading.Lock()  # on what is held back or in flight
+
+    @staticmethod
+    def here() -> object:
+        """What drives the run: a thread."""
+        return threading.get_ident()
 
     def load(self, requests: Sequence[Load | Page]) -> Loaded:
         """Answer a step's loads in one round trip."""
@@ -224,15 +204,25 @@ class BlockingJournal(Journal):
         failed = self.failure
         append = self.encode(step)
         if append is None:
+            self.on_time()
             return
         if (held := self._take()) is not None:
             append = held.followed_by(append)
         elif self.holds_back and append.claim is None and append.release is None and self.failure is None:
             self.defer(append)
+            self.on_time()
             return
         self.send(append)
         if self.failure is not failed:
             raise self.failure  # type: ignore[misc]  # it is set now
+
+    def on_time(self) -> None:
+        """Return once this run is known to hold its thread; AuthorityLost when it does not."""
+        if self.is_late:
+            self.flush()
+            if (hold := self.hold) is not None:
+                at = lease.uptime()
+                self.checked(self.saver.renew([hold]), at)
 
     def flush(self) -> None:
         """Send what is held back, and wait for what is in flight."""

@@ -22,6 +22,11 @@ class AwaitingJournal(Journal):
     flight: asyncio.Task[Outcome[None]] | None = None
     _timer: asyncio.TimerHandle | None = None
 
+    @staticmethod
+    def here() -> object:
+        """What drives the run: an asyncio task, by its number, since a reference would make a cycle."""
+        return id(asyncio.current_task())
+
     async def load(self, requests: Sequence[Load | Page]) -> Loaded:
         """Answer a step's loads in one round trip."""
         await self.flush()
@@ -37,16 +42,26 @@ class AwaitingJournal(Journal):
         failed = self.failure
         append = self.encode(step)
         if append is None:
+            await self.on_time()
             return
         if (held := await self._take()) is not None:
             append = held.followed_by(append)
         elif self.holds_back and append.claim is None and append.release is None and self.failure is None:
             self.held = append
             self._set_timer(append)
+            await self.on_time()
             return
         await self._send(append)
         if self.failure is not failed:
             raise self.failure  # type: ignore[misc]  # it is set now
+
+    async def on_time(self) -> None:
+        """Return once this run is known to hold its thread; AuthorityLost when it does not."""
+        if self.is_late:
+            await self.flush()
+            if (hold := self.hold) is not None:
+                at = lease.uptime()
+                self.checked(await self.saver.arenew([hold]), at)
 
     async def flush(self) -> None:
         """Send what is held back, and wait for what is in flight."""
@@ -75,9 +90,9 @@ class AwaitingJournal(Journal):
         elif held is not None:
             self._set_timer(held)
 
-    def hold(self) -> None:
+    def keep(self) -> None:
         lease.closed[self.token] = asyncio.get_running_loop().is_closed
-        super().hold()
+        super().keep()
 
     def abandon(self) -> None:
         super().abandon()

@@ -16,19 +16,22 @@ from pregel.config import RunnableConfig, merge_configs
 from pregel.constants import LIFECYCLE
 from pregel.engine.above import above
 from pregel.engine.admin import history_flow, state_flow, update_flow
+from pregel.engine.authority import ClaimMissed
 from pregel.engine.call import Call, names_of, require_saver
 from pregel.engine.check import check_graph, checked_updates
 from pregel.engine.chunks import chunk_shape
+from pregel.engine.contend import checked_concurrency
 from pregel.engine.drive_sync import BlockingDriver
 from pregel.engine.effects import Flow, Result
 from pregel.engine.frame import Frame
-from pregel.engine.journal import BlockingJournal, ClaimMissed
+from pregel.engine.journal import BlockingJournal
 from pregel.engine.nested import stable_namespace, subgraphs
 from pregel.engine.node import NodeBuilder, PregelNode
+from pregel.engine.parked import Parked
 from pregel.engine.plan import TASKS, Plan, Policies
 from pregel.engine.running import Running
 from pregel.engine.snapshot import empty_snapshot
-from pregel.errors import DefinitionError, GraphInterrupt, InvalidInputError, NotBuiltError
+from pregel.errors import DefinitionError, GraphInterrupt, InvalidInputError, NotBuiltError, ThreadBusy
 from pregel.runnable import Runnable
 from pregel.types import (
     GraphOutput,
@@ -43,8 +46,7 @@ from pregel.types import (
 if TYPE_CHECKING:
     from pregel.engine.drive_async import AwaitingDriver
     from pregel.engine.journal_async import AwaitingJournal
-
-MISSES = 100  # claims that may be lost to others in a row before a call gives up
+    from pregel.engine.threads import Threads
 
 
 class Pregel(Runnable):
@@ -87,6 +89,8 @@ class Pregel(Runnable):
         unknown_keys: str = "error",
         strict: bool = False,
         joins: Mapping[str, str] | None = None,
+        concurrency: str = "reject",
+        wait: float | None = None,
     ) -> None:
         self.nodes = {n: node.build() if isinstance(node, NodeBuilder) else node for n, node in nodes.items()}
         self.channels: dict[str, Any] = dict(channels or {})
@@ -103,6 +107,7 @@ class Pregel(Runnable):
         self.retry_policy = checked_policies(retry_policy)
         self.node_error_handler_map = dict(node_error_handler_map or {})
         self.context_schema, self.config, self.name = context_schema, config, name
+        self.concurrency, self.wait = checked_concurrency(concurrency, wait), wait
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
         if stream_transformers:
             raise NotBuiltError("stream_transformers are not built yet.", fix="Leave them out.")
@@ -238,6 +243,8 @@ class Pregel(Runnable):
         interrupt_after: str | Sequence[str] | None = None,
         durability: str | None = None,
         control: Any = None,
+        concurrency: str | None = None,
+        wait: float | None = None,
         version: str = "v1",
         print_mode: str | Sequence[str] = (),
     ) -> Any:
@@ -246,25 +253,30 @@ class Pregel(Runnable):
         When the run paused on questions, the dict has them under ``__interrupt__``; ``version="v2"`` returns a
         `GraphOutput` instead. Another `stream_mode` returns the list of chunks. `print_mode` prints chunks of these
         modes. Raises what a node raised, and the named errors of `pregel.errors`.
+
+        `concurrency` says what happens when another run holds the thread: "reject", "enqueue", "interrupt" or
+        "rollback"; `wait` is how many seconds the last three wait for it. Both default to those of the graph.
         """
         arguments = _arguments(
             context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
         )
+        arguments |= {"concurrency": concurrency, "wait": wait}
         if stream_mode != "values":
             return list(self._stream(input, config, stream_mode, arguments))
         call = Call(self, input, config, **arguments)
         if call.nested is not None and (made := call.made(waits=False)) is not None:
             return made.push().result()
-        for _ in range(MISSES):
+        while True:
+            driver = _blocking_driver(call)
             try:
                 tell = None if call.callbacks is None else call.callbacks.tell
-                result = _blocking_driver(call).run(call.wants, tell)
-            except ClaimMissed:
+                result = driver.run(call.wants, tell)
+            except (ClaimMissed, ThreadBusy) as error:
+                call.contend(error, driver.journal)
                 continue
             if result.error is not None:
                 raise _let_go(result)
             return _output(call, result)
-        raise _contended(call)
 
     async def ainvoke(  # type: ignore[override]  # a graph takes more than a runnable
         self,
@@ -278,6 +290,8 @@ class Pregel(Runnable):
         interrupt_after: str | Sequence[str] | None = None,
         durability: str | None = None,
         control: Any = None,
+        concurrency: str | None = None,
+        wait: float | None = None,
         version: str = "v1",
         print_mode: str | Sequence[str] = (),
     ) -> Any:
@@ -285,21 +299,23 @@ class Pregel(Runnable):
         arguments = _arguments(
             context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
         )
+        arguments |= {"concurrency": concurrency, "wait": wait}
         if stream_mode != "values":
             return [chunk async for chunk in self._astream(input, config, stream_mode, arguments)]
         call = Call(self, input, config, **arguments)
         if call.nested is not None and (made := call.made(waits=True)) is not None:
             return await made.push()
-        for _ in range(MISSES):
+        while True:
+            driver = _awaiting_driver(call)
             try:
                 atell = None if call.callbacks is None else call.callbacks.atell
-                result = await _awaiting_driver(call).run(call.wants, atell)
-            except ClaimMissed:
+                result = await driver.run(call.wants, atell)
+            except (ClaimMissed, ThreadBusy) as error:
+                await call.acontend(error, driver.journal)
                 continue
             if result.error is not None:
                 raise _let_go(result)
             return _output(call, result)
-        raise _contended(call)
 
     def stream(  # type: ignore[override]  # a graph takes more than a runnable
         self,
@@ -313,6 +329,8 @@ class Pregel(Runnable):
         interrupt_after: str | Sequence[str] | None = None,
         durability: str | None = None,
         control: Any = None,
+        concurrency: str | None = None,
+        wait: float | None = None,
         subgraphs: bool = False,
         debug: bool | None = None,
         version: str = "v1",
@@ -327,6 +345,7 @@ class Pregel(Runnable):
         arguments = _arguments(
             context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
         )
+        arguments |= {"concurrency": concurrency, "wait": wait}
         return self._stream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
     def astream(  # type: ignore[override]  # a graph takes more than a runnable
@@ -341,6 +360,8 @@ class Pregel(Runnable):
         interrupt_after: str | Sequence[str] | None = None,
         durability: str | None = None,
         control: Any = None,
+        concurrency: str | None = None,
+        wait: float | None = None,
         subgraphs: bool = False,
         debug: bool | None = None,
         version: str = "v1",
@@ -350,51 +371,58 @@ class Pregel(Runnable):
         arguments = _arguments(
             context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
         )
+        arguments |= {"concurrency": concurrency, "wait": wait}
         return self._astream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
     def _stream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> Iterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
-        for _ in range(MISSES):
+        while True:
             driver = _blocking_driver(call)
             chunks = driver.chunks()
+            parked = _park(driver, chunks)
             try:
                 for chunk in chunks:
                     if call.callbacks is not None and chunk[1] == LIFECYCLE:
                         call.callbacks.tell(chunk[2])
                     elif call.wants(chunk):
+                        parked.touch()
                         yield shape(chunk)
-            except ClaimMissed:
+            except (ClaimMissed, ThreadBusy) as error:
+                call.contend(error, driver.journal)
                 continue
             finally:
                 chunks.close()  # type: ignore[attr-defined]  # it is a generator
+                _unpark(driver)
             if driver.result is not None and driver.result.error is not None:
                 raise _let_go(driver.result)
             if driver.result is not None and driver.result.status == "parent":
                 raise above(call.nested, driver.result.command)
             return
-        raise _contended(call)
 
     async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
-        for _ in range(MISSES):
+        while True:
             driver = _awaiting_driver(call)
             chunks = driver.chunks()
+            parked = _park(driver, chunks)
             try:
                 async for chunk in chunks:
                     if call.callbacks is not None and chunk[1] == LIFECYCLE:
                         await call.callbacks.atell(chunk[2])
                     elif call.wants(chunk):
+                        parked.touch()
                         yield shape(chunk)
-            except ClaimMissed:
+            except (ClaimMissed, ThreadBusy) as error:
+                await call.acontend(error, driver.journal)
                 continue
             finally:
                 await chunks.aclose()  # type: ignore[attr-defined]  # it is a generator
+                _unpark(driver)
             if driver.result is not None and driver.result.error is not None:
                 raise _let_go(driver.result)
             if driver.result is not None and driver.result.status == "parent":
                 raise above(call.nested, driver.result.command)
             return
-        raise _contended(call)
 
     def _streaming(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> tuple[Call, Any]:
         mode = self.stream_mode if mode is None else mode
@@ -419,6 +447,13 @@ class Pregel(Runnable):
         """Like `get_subgraphs`."""
         for found in self.get_subgraphs(namespace=namespace, recurse=recurse):
             yield found
+
+    @property
+    def threads(self) -> Threads:
+        """The threads of this graph's saver: list, status, resume, delete, copy, prune."""
+        from pregel.engine.threads import Threads  # few programs ask, and it is loaded with the saver
+
+        return Threads(self)
 
     # -- state -------------------------------------------------------------------------------------------------------
 
@@ -480,40 +515,47 @@ class Pregel(Runnable):
     def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
         """The config of the last of several supersteps of updates, one checkpoint each, stored together."""
         checked = checked_updates(supersteps)
-        for _ in range(MISSES):
-            call, frame = self._reading(config, BlockingJournal)
+        call = self._addressed(config)
+        while True:
+            frame = call.reading(BlockingJournal)
             try:
                 result = _drive(update_flow(frame, call.checkpoint, checked), frame)
-            except ClaimMissed:
+            except ClaimMissed as error:
+                call.contend(error, frame.run.journal)
                 continue
             if result.error is not None:
                 raise _let_go(result)
             config_of_last: RunnableConfig = result.values
             return config_of_last
-        raise _contended(call)
 
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
         """Like `bulk_update_state`, awaited."""
         checked = checked_updates(supersteps)
-        for _ in range(MISSES):
-            call, frame = self._reading(config, _awaiting_journal())
+        call = self._addressed(config)
+        while True:
+            frame = call.reading(_awaiting_journal())
             try:
                 result = await _adrive(update_flow(frame, call.checkpoint, checked), frame)
-            except ClaimMissed:
+            except ClaimMissed as error:
+                await call.acontend(error, frame.run.journal)
                 continue
             if result.error is not None:
                 raise _let_go(result)
             config_of_last: RunnableConfig = result.values
             return config_of_last
-        raise _contended(call)
 
     def _reading(self, config: RunnableConfig, kind: Any) -> tuple[Call, Frame]:
+        call = self._addressed(config)
+        return call, call.reading(kind)
+
+    def _addressed(self, config: RunnableConfig) -> Call:
+        """A call about a thread, which runs no node."""
         require_saver(self)
         call = Call(self, None, config)
         call.nested = None
-        return call, call.reading(kind)
+        return call
 
 
 def _keys(channels: str | Sequence[str]) -> str | tuple[str, ...]:
@@ -601,7 +643,15 @@ def _awaiting_journal() -> type[AwaitingJournal]:
     return AwaitingJournal
 
 
-def _contended(call: Call) -> Exception:
-    from pregel.errors import ThreadBusy
+def _park(driver: BlockingDriver | AwaitingDriver, chunks: Any) -> Parked:
+    """Let other runs of this process see whether a stream goes on."""
+    journal = driver.journal
+    parked = Parked(chunks, driver.jobs, None if journal is None else journal.caller)
+    if journal is not None:
+        journal.parked = parked
+    return parked
 
-    return ThreadBusy(f"Thread {call.thread!r} changed under {MISSES} claims in a row.", thread=call.thread)
+
+def _unpark(driver: BlockingDriver | AwaitingDriver) -> None:
+    if driver.journal is not None:
+        driver.journal.parked = None  # it holds what holds the journal

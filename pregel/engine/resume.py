@@ -49,6 +49,7 @@ from pregel.types import Command
 
 FINGERPRINT = "input_fingerprint"
 """Where the checkpoints of a graph that a node called say what it was called with."""
+NEVER = "00000000-0000-0000-0000-000000000000"  # before every checkpoint
 
 
 class Entry(NamedTuple):
@@ -58,6 +59,7 @@ class Entry(NamedTuple):
     checkpoint: str | None = None  # the one that the call addresses
     answers: Mapping[str, Any] = {}  # interrupt id -> answer, handed down by a parent
     resuming: bool = False  # a parent resumes: a stored checkpoint wins over the input
+    anew: bool = False  # from the very beginning, whatever is stored
     before: str | None = None  # the newest checkpoint below this one, instead of the newest of all
     fingerprint: str = ""  # of the input, where code that may change on a replay made it
 
@@ -118,7 +120,8 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
     """The opening of a frame, or the result when there is nothing to run."""
     saved, head = None, ""
     if frame.journal is not None and not frame.fresh:
-        events = yield Step(load=[Load(frame.ns, entry.checkpoint, entry.before)])
+        before = NEVER if entry.anew else entry.before
+        events = yield Step(load=[Load(frame.ns, entry.checkpoint, before)])
         loaded = next((event for event in events if isinstance(event, Loaded)), None)
         if loaded is None or loaded.opened is None or any(isinstance(event, Cancel) for event in events):
             return Result("cancelled")

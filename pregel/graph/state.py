@@ -268,11 +268,14 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         transformers: Sequence[Callable[..., Any]] | None = None,
         unknown_keys: UnknownKeys = "error",
         strict: bool = False,
+        concurrency: str = "reject",
+        wait: float | None = None,
     ) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
         """A graph that runs. GraphValidationError when the builder has problems.
 
         `unknown_keys` says what happens to a key that a node returns and the state does not have; `strict` turns
-        warnings about the graph and its input into errors.
+        warnings about the graph and its input into errors. `concurrency` and `wait` (seconds) are what a call does when
+        another run holds its thread, unless the call says otherwise.
         """
         refuse_unbuilt(transformers=transformers)
         checkpointer = ensure_valid_checkpointer(checkpointer)
@@ -303,6 +306,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             context_schema=self.context_schema,
             unknown_keys=unknown_keys,
             strict=strict,
+            concurrency=concurrency,
+            wait=wait,
         )
 
     # -- below --

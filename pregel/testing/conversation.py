@@ -18,11 +18,11 @@ from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.records import INTERRUPT, Load, Page, Saved, ThreadRow
 from pregel.config import RunnableConfig
 from pregel.engine.apply import values_of
+from pregel.engine.authority import ClaimMissed
 from pregel.engine.call import Call
 from pregel.engine.effects import Done, Result
 from pregel.engine.frame import Frame
 from pregel.engine.ids import Ids
-from pregel.engine.journal import ClaimMissed
 from pregel.engine.pregel import Pregel
 from pregel.errors import AuthorityLost
 from pregel.testing.clock import FakeClock

@@ -43,6 +43,7 @@ GRAPHS = """
     def stop_once(state):
         if not Path("stopped").exists():
             Path("stopped").touch()
+            signal.raise_signal(signal.SIGINT)  # asks it to drain
             signal.raise_signal(signal.SIGINT)
         return {"log": ["went on"]}
 

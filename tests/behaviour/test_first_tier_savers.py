@@ -7,6 +7,7 @@ import operator
 import os
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -339,8 +340,8 @@ def test_a_second_run_of_this_process_is_refused_while_one_lives(saver: Saver, t
     stream: Any = app.stream({"a": []}, thread("1"), stream_mode="values")
     next(stream)
 
-    with pytest.raises(ThreadBusy):
-        app.invoke({"a": []}, thread("1"))
+    with ThreadPoolExecutor(1) as elsewhere, pytest.raises(ThreadBusy):
+        elsewhere.submit(app.invoke, {"a": []}, thread("1")).result()
 
     stream.close()
     assert {"a": ["one", "two"]} == app.invoke({"a": []}, thread("other"))

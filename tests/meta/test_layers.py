@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("messages", "runtime", "channels", "flow", "runnable", "managed", "callbacks", "tokens"),
     ("checkpoint", "store", "cache"),
     ("engine",),
-    ("graph", "func", "stream", "remote", "interop"),
+    ("graph", "func", "signals", "stream", "remote", "interop"),
     ("agents", "durable"),
     ("testing", "cli", "studio"),
 )

@@ -20,6 +20,7 @@ from pregel import flow as runner
 from pregel.checkpoint import flows
 from pregel.checkpoint.async_journal import AsyncJournalSaver
 from pregel.checkpoint.flows import Sql
+from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.postgres import tables, verbs, wire
 from pregel.checkpoint.postgres.connections import Connections, Target, check
 from pregel.checkpoint.postgres.connections_async import AsyncLine, AsyncOne, AsyncOwn, AsyncPooled, AsyncSource
@@ -34,7 +35,7 @@ from pregel.checkpoint.postgres.saver import (
     target_of,
     warn_of,
 )
-from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
+from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.errors import AsyncOnlyError
 from pregel.flow import Flow
 
@@ -48,7 +49,7 @@ Conn = Union[AsyncConnection[Any], "AsyncConnectionPool[Any]"]
 class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
     """Keeps threads in PostgreSQL. Give an awaiting psycopg connection or pool, or use `from_conn_string`."""
 
-    def __init__(self, conn: Conn, pipe: object = None, serde: Serde | None = None) -> None:
+    def __init__(self, conn: Conn, pipe: object = None, serde: Serde | None = None, *, lease: float = LEASE) -> None:
         refuse_pipe(pipe)
         source: AsyncSource
         if isinstance(conn, AsyncConnection):
@@ -63,7 +64,7 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
                 f"AsyncPostgresSaver takes an AsyncConnection or AsyncConnectionPool, got {type(conn).__name__}. "
                 "For a DSN use `async with AsyncPostgresSaver.from_conn_string(dsn) as saver:`."
             )
-        AsyncJournalSaver.__init__(self, serde=serde)
+        AsyncJournalSaver.__init__(self, serde=serde, lease=lease)
         self._set_up(source, target, POOL_SIZE, PATIENCE, None)
 
     @classmethod
@@ -77,9 +78,10 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
         pool_size: int = POOL_SIZE,
         patience: float = PATIENCE,
         prepare: bool = True,
+        lease: float = LEASE,
     ) -> AsyncIterator[Self]:
         """A saver on a database for an `async with` block, with `PostgresSaver`'s options."""
-        saver = cls.at(conn_string, serde=serde, pool_size=pool_size, patience=patience, prepare=prepare)
+        saver = cls.at(conn_string, serde=serde, pool_size=pool_size, patience=patience, prepare=prepare, lease=lease)
         try:
             yield saver
         finally:
@@ -94,18 +96,19 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
         pool_size: int = POOL_SIZE,
         patience: float = PATIENCE,
         prepare: bool = True,
+        lease: float = LEASE,
     ) -> Self:
         """The same without a block: await `aclose` in the end."""
         target = target_of(conn_string)
         saver = cls.__new__(cls)
-        AsyncJournalSaver.__init__(saver, serde=serde)
+        AsyncJournalSaver.__init__(saver, serde=serde, lease=lease)
         saver._set_up(AsyncOwn(target, pool_size), target, pool_size, patience, None if prepare else False)
         return saver
 
     def _set_up(self, source: AsyncSource, target: Target, size: int, patience: float, prepare: bool | None) -> None:
         self.connections: Connections[AsyncSource] = Connections(source, lambda: AsyncOwn(target, size), patience)
         self.connections.prepare = prepare
-        self.blocking_twin = PostgresSaver.of(target, None, size, patience, prepare)
+        self.blocking_twin = PostgresSaver.of(target, None, size, patience, prepare, self.lease)
         self._ready = False
         self._writing: Counter[asyncio.AbstractEventLoop] = Counter()
 
@@ -153,6 +156,15 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
     async def aintern(self, texts: Iterable[str]) -> None:
         if unknown := sorted(set(texts) - self.names.ids.keys()):
             await self._ado(verbs.interning(self.names, unknown))
+
+    def renew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
+        return self.blocking_twin.renew(holds, keep=keep)
+
+    async def arenew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
+        return await self._ado(verbs.renewing(holds, keep))
+
+    async def aask(self, hold: Hold, asked: str) -> bool:
+        return await self._ado(verbs.requesting(hold, asked))
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         return await self._ado(verbs.reading(lambda: flows.threads_flow(status, limit)))

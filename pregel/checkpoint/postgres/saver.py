@@ -21,9 +21,10 @@ from pregel import flow as runner
 from pregel.checkpoint import flows
 from pregel.checkpoint.flows import Row, Sql
 from pregel.checkpoint.journal_saver import JournalSaver
+from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.postgres import tables, verbs, wire
 from pregel.checkpoint.postgres.connections import Connections, Line, One, Own, Pooled, Source, Target, check
-from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
+from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.errors import InvalidInputError
 from pregel.flow import Flow
@@ -70,6 +71,12 @@ class Spoken(JournalSaver):
         if unknown := sorted(set(texts) - self.names.ids.keys()):
             self._do(verbs.interning(self.names, unknown))
 
+    def renew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
+        return self._do(verbs.renewing(holds, keep))
+
+    def ask(self, hold: Hold, asked: str) -> bool:
+        return self._do(verbs.requesting(hold, asked))
+
     def threads(self, *, status: Status | None = None, limit: int | None = None) -> list[ThreadRow]:
         return self._do(verbs.reading(lambda: flows.threads_flow(status, limit)))
 
@@ -81,7 +88,7 @@ class PostgresSaver(Spoken):
     trip as it is.
     """
 
-    def __init__(self, conn: Conn, pipe: object = None, serde: Serde | None = None) -> None:
+    def __init__(self, conn: Conn, pipe: object = None, serde: Serde | None = None, *, lease: float = LEASE) -> None:
         refuse_pipe(pipe)
         source: Source
         if isinstance(conn, psycopg.Connection):
@@ -96,9 +103,8 @@ class PostgresSaver(Spoken):
                 f"PostgresSaver takes a psycopg Connection or ConnectionPool, got {type(conn).__name__}. "
                 "For a DSN use `with PostgresSaver.from_conn_string(dsn) as saver:`."
             )
-        super().__init__(serde=serde)
-        self.connections: Connections[Source] = Connections(source, lambda: Own(target, POOL_SIZE), PATIENCE)
-        self._ready = False
+        super().__init__(serde=serde, lease=lease)
+        self._set_up(Connections(source, lambda: Own(target, POOL_SIZE), PATIENCE), target)
 
     @classmethod
     @contextmanager
@@ -111,14 +117,16 @@ class PostgresSaver(Spoken):
         pool_size: int = POOL_SIZE,
         patience: float = PATIENCE,
         prepare: bool = True,
+        lease: float = LEASE,
     ) -> Iterator[Self]:
         """A saver on a database for a `with` block, over at most `pool_size` connections that are made as needed.
 
         - `patience`: seconds to wait for a free connection, and for a server that is away to come back.
         - `prepare`: False sends no prepared statements, for a pooler that cannot keep them apart. It is found out too.
+        - `lease`: seconds after which another host may take over the thread of a run that was not heard of.
         - `pipeline` has no effect, since an append is one round trip as it is.
         """
-        saver = cls.at(conn_string, serde=serde, pool_size=pool_size, patience=patience, prepare=prepare)
+        saver = cls.at(conn_string, serde=serde, pool_size=pool_size, patience=patience, prepare=prepare, lease=lease)
         try:
             yield saver
         finally:
@@ -133,19 +141,41 @@ class PostgresSaver(Spoken):
         pool_size: int = POOL_SIZE,
         patience: float = PATIENCE,
         prepare: bool = True,
+        lease: float = LEASE,
     ) -> Self:
         """The same without a block: `close` it in the end."""
-        return cls.of(target_of(conn_string), serde, pool_size, patience, prepare)
+        return cls.of(target_of(conn_string), serde, pool_size, patience, prepare, lease)
 
     @classmethod
-    def of(cls, target: Target, serde: Serde | None, pool_size: int, patience: float, prepare: bool | None) -> Self:
+    def of(
+        cls,
+        target: Target,
+        serde: Serde | None,
+        pool_size: int,
+        patience: float,
+        prepare: bool | None,
+        lease: float = LEASE,
+    ) -> Self:
         """A saver with connections of its own."""
         saver = cls.__new__(cls)
-        JournalSaver.__init__(saver, serde=serde)
-        saver.connections = Connections(Own(target, pool_size), lambda: Own(target, pool_size), patience)
+        JournalSaver.__init__(saver, serde=serde, lease=lease)
+        saver._set_up(Connections(Own(target, pool_size), lambda: Own(target, pool_size), patience), target)
         saver.connections.prepare = None if prepare else False
-        saver._ready = False
         return saver
+
+    def _set_up(self, connections: Connections[Source], target: Target) -> None:
+        self.connections = connections
+        # renewals have a connection of their own: a pool that is busy with runs would cost all of them their leases
+        self.pulse: Connections[Source] = Connections(Own(target, 1), lambda: Own(target, 1), self.lease / 3)
+        self.closed = False
+        self._ready = False
+
+    def renew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
+        if self.closed:
+            return {}
+        self.pulse.prepare = self.connections.prepare
+        with wire.explained():
+            return self._drive(verbs.renewing(holds, keep), self.pulse)
 
     def setup(self) -> None:
         """Make or migrate the tables now instead of on first use."""
@@ -157,12 +187,15 @@ class PostgresSaver(Spoken):
 
     def close(self) -> None:
         """Close the connections that this saver made."""
+        self.closed = True
         self.connections.current().close()
+        self.pulse.current().close()
 
     # -- doing it ----------------------------------------------------------------------------------------------------
 
     def do(self, verb: Flow[T], thread: str | None = None) -> T:
         """Perform a verb on tables that are there."""
+        self.closed = False
         if not self._ready:
             self._make_ready()
         with wire.explained(thread):
@@ -170,8 +203,8 @@ class PostgresSaver(Spoken):
 
     _do = do
 
-    def _drive(self, verb: Flow[T]) -> T:
-        line = Line(self.connections)
+    def _drive(self, verb: Flow[T], connections: Connections[Source] | None = None) -> T:
+        line = Line(connections or self.connections)
         try:
             return runner.run(verb, line.perform)
         finally:

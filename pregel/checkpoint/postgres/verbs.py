@@ -17,7 +17,7 @@ from pregel.checkpoint.flows import Atomic, Clock, Many, Row, Sql, append_flow
 from pregel.checkpoint.keys import Names
 from pregel.checkpoint.postgres.wire import SNAPSHOT, TRANSACTION, UNCLEAR, Known, said, settled, transaction
 from pregel.checkpoint.postgres.words import CHUNK, locked
-from pregel.checkpoint.records import Append, Load, Opened, Receipt, ValueRow, WriteRow
+from pregel.checkpoint.records import Append, Hold, Load, Opened, Receipt, ValueRow, WriteRow
 from pregel.errors import JournalDamaged, StoreError
 from pregel.flow import Flow
 
@@ -112,6 +112,17 @@ def interning(names: Names, texts: Sequence[str]) -> Flow[None]:
         names.learn((yield from asking(Sql("numbers", (missing,)))))
 
 
+def renewing(holds: Sequence[Hold], keep: bool) -> Flow[dict[bytes, str]]:
+    """Renew leases, or let them lapse; what is asked of the runs that hold their threads still."""
+    rows = yield from asking(Sql("renew", (holds, 1.0 if keep else -1.0)))
+    return dict(rows)
+
+
+def requesting(hold: Hold, asked: str) -> Flow[bool]:
+    """Leave word for the run that holds a thread; whether it still does."""
+    return bool((yield from asking(Sql("ask", (asked, *hold)))))
+
+
 # -- loading -----------------------------------------------------------------------------------------------------------
 
 
@@ -132,8 +143,8 @@ def _opening(thread: str, ns: str) -> Flow[Known]:
     if not rows:
         return {"thread": ((thread,), [])}
     row = rows[0]
-    tno, number, checkpoint, base, writes = row[0], row[17], row[18:29], row[29], row[30]
-    known: dict[str, tuple[Row, list[Row]]] = {"thread": ((thread,), [row[:17]])}
+    tno, number, checkpoint, base, writes = row[0], row[19], row[20:31], row[31], row[32]
+    known: dict[str, tuple[Row, list[Row]]] = {"thread": ((thread,), [row[:19]])}
     if number is None or checkpoint[0] is None:
         known["newest"] = (tno, ns), []
         known["namespace"] = (tno, ns), [] if number is None else [(number,)]

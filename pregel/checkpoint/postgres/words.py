@@ -82,7 +82,13 @@ def _values(args: Row) -> Row:
     return args[0], args[1], *spans
 
 
+def _holds(args: Row) -> Row:
+    tnos, epochs, runs = zip(*args[0], strict=True)
+    return column("bigint", tnos), column("bigint", epochs), column("bytea", runs), args[1]
+
+
 _ADAPTED: dict[str, Callable[[Row], Row]] = {
+    "renew": _holds,
     "values": _values,
     "numbers": lambda args: (column("text", args[0]),),
 }

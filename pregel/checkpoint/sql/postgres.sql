@@ -2,14 +2,14 @@
 SELECT tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expires,
        run IS NOT NULL AND expires < extract(epoch FROM clock_timestamp()),
        asked, inbox, graph, updated_at,
-       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno)
+       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno), pin, crashes
 FROM pregel_threads t WHERE thread = $1
 
 -- opening: a thread's row, a namespace's number, its newest checkpoint, the manifest of its base, and whether it has writes
 SELECT t.tno, t.thread, t.epoch, t.run, t.seq, t.gen, t.last_id, t.status, t.reason, t.owner, t.expires,
        t.run IS NOT NULL AND t.expires < extract(epoch FROM clock_timestamp()),
        t.asked, t.inbox, t.graph, t.updated_at,
-       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno),
+       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno), t.pin, t.crashes,
        n.ns, c.ns, c.id, c.parent, c.base, c.lineage, c.step, c.source, c.run_id, c.created_at, c.metadata, c.manifest,
        (SELECT b.manifest FROM pregel_checkpoints b WHERE b.tno = t.tno AND b.ns = c.ns AND b.id = c.base),
        EXISTS (SELECT FROM pregel_writes w WHERE w.tno = t.tno AND w.ns = c.ns AND w.checkpoint = c.id)
@@ -23,7 +23,7 @@ WHERE t.thread = $1
 SELECT tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expires,
        run IS NOT NULL AND expires < extract(epoch FROM clock_timestamp()),
        asked, inbox, graph, updated_at,
-       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno)
+       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno), pin, crashes
 FROM pregel_threads t WHERE $1::text IS NULL OR status = $1::text
 ORDER BY updated_at DESC, tno DESC LIMIT $2::bigint
 
@@ -125,7 +125,8 @@ SET seq = seq + $1, mark = $2, last_id = coalesce($3::bytea, last_id),
     epoch = greatest(epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
     run = $10::bytea, owner = $11::text, ttl = $13::float8,
     expires = extract(epoch FROM clock_timestamp()) + $13::float8, status = $15::text, reason = $16::text, asked = '',
-    graph = coalesce(nullif($17::text, ''), graph), crashes = CASE WHEN run IS NULL THEN crashes ELSE crashes + 1 END
+    graph = coalesce(nullif($17::text, ''), graph), crashes = CASE WHEN run IS NULL THEN crashes ELSE crashes + 1 END,
+    pin = $19::bytea
 WHERE tno = $6 AND epoch = $7 AND gen = $8 AND seq = $9
   AND (run IS NULL OR $14::boolean OR expires < extract(epoch FROM clock_timestamp()))
 
@@ -139,8 +140,20 @@ VALUES ($1::text,
         $12::text, $13::text, $14::text, extract(epoch FROM clock_timestamp()))
 ON CONFLICT DO NOTHING
 
+-- renew: how long the runs that hold these threads go on holding them: their leases ($4 = 1), or no more (-1)
+UPDATE pregel_threads t SET expires = extract(epoch FROM clock_timestamp()) + t.ttl * $4::float8
+FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) u (tno, epoch, run)
+WHERE t.tno = u.tno AND t.epoch = u.epoch AND t.run = u.run RETURNING t.run, t.asked
+
+-- held: what is asked of the run that holds a thread; no row when another one does
+SELECT asked FROM pregel_threads WHERE tno = $1 AND epoch = $2 AND run = $3
+
+-- ask: leave word for the run that holds a thread
+UPDATE pregel_threads SET asked = $1::text WHERE tno = $2 AND epoch = $3 AND run = $4 RETURNING asked
+
 -- landed: the row after an append that hit it; `t` is what its head gave back
-SELECT tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, false, asked, inbox, graph, updated_at, 0
+SELECT tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, false, asked, inbox, graph, updated_at, 0,
+       pin, crashes
 FROM t
 
 -- looked_up: the `t` of rows that are added without a guard; $1 a thread's number

@@ -2,14 +2,14 @@
 SELECT tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expires,
        run IS NOT NULL AND CASE WHEN boot = ?2 THEN expires_boot < ?3 ELSE expires < ?4 END,
        asked, inbox, graph, updated_at,
-       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno)
+       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno), pin, crashes
 FROM pregel_threads t WHERE thread = ?1
 
 -- threads: the rows of threads with this status (NULL: any), the last written first
 SELECT tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expires,
        run IS NOT NULL AND CASE WHEN boot = ?3 THEN expires_boot < ?4 ELSE expires < ?5 END,
        asked, inbox, graph, updated_at,
-       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno)
+       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno), pin, crashes
 FROM pregel_threads t WHERE ?1 IS NULL OR status = ?1
 ORDER BY updated_at DESC, tno DESC LIMIT coalesce(?2, -1)
 
@@ -102,7 +102,8 @@ UPDATE pregel_threads
 SET seq = seq + ?1, mark = ?2, last_id = coalesce(?3, last_id), updated_at = ?4,
     epoch = max(epoch + 1, CAST(?4 * 1000 AS INTEGER)), run = ?10, owner = ?11, boot = ?12, ttl = ?13,
     expires = ?4 + ?13, expires_boot = ?5 + ?13, status = ?15, reason = ?16, asked = '',
-    graph = coalesce(nullif(?17, ''), graph), crashes = CASE WHEN run IS NULL THEN crashes ELSE crashes + 1 END
+    graph = coalesce(nullif(?17, ''), graph), crashes = CASE WHEN run IS NULL THEN crashes ELSE crashes + 1 END,
+    pin = ?19
 WHERE tno = ?6 AND epoch = ?7 AND gen = ?8 AND seq = ?9
   AND (run IS NULL OR ?14 OR CASE WHEN boot = ?18 THEN expires_boot < ?5 ELSE expires < ?4 END)
 
@@ -113,8 +114,19 @@ VALUES (?1, max(1 + coalesce((SELECT epoch FROM pregel_tombstones WHERE digest =
         ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?3 + ?10, ?11 + ?10, ?12, ?13, ?14, ?3)
 ON CONFLICT DO NOTHING
 
+-- renew: how long the run that holds a thread goes on holding it: its lease (?4 = 1), or no more (-1); ?6, ?7 the clock
+UPDATE pregel_threads SET expires = ?7 + ttl * ?4, expires_boot = ?6 + ttl * ?4
+WHERE tno = ?1 AND epoch = ?2 AND run = ?3
+
+-- held: what is asked of the run that holds a thread; no row when another one does
+SELECT asked FROM pregel_threads WHERE tno = ? AND epoch = ? AND run = ?
+
+-- ask: leave word for the run that holds a thread
+UPDATE pregel_threads SET asked = ?1 WHERE tno = ?2 AND epoch = ?3 AND run = ?4
+
 -- standing_row: a thread's row after an append that hit it (RETURNING costs three times as much)
-SELECT tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0
+SELECT tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0,
+       pin, crashes
 FROM pregel_threads WHERE thread = ?
 
 -- make_thread: a thread row for a put without authority

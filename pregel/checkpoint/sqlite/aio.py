@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from pregel import flow as runner
 from pregel.checkpoint.async_journal import AsyncJournalSaver
 from pregel.checkpoint.flows import Atomic, Many, Row, Sql, append_flow
-from pregel.checkpoint.records import Append, Receipt
+from pregel.checkpoint.lease import LEASE
+from pregel.checkpoint.records import Append, Hold, Receipt
 from pregel.checkpoint.sqlite.database import Synchronous
 from pregel.checkpoint.sqlite.saver import STATEMENTS, Serde, SqliteSaver, clock, explained, placed, tables
 from pregel.errors import InvalidInputError
@@ -33,13 +34,13 @@ class AsyncSqliteSaver(AsyncJournalSaver):
     Blocking calls on a file work from every thread. For a database in memory see `AsyncJournalSaver`.
     """
 
-    def __init__(self, conn: aiosqlite.Connection, *, serde: Serde | None = None) -> None:
+    def __init__(self, conn: aiosqlite.Connection, *, serde: Serde | None = None, lease: float = LEASE) -> None:
         if not hasattr(conn, "execute_fetchall"):
             raise TypeError(
                 f"AsyncSqliteSaver takes an aiosqlite connection, got {type(conn).__name__}. "
                 "For a path use `async with AsyncSqliteSaver.from_conn_string(path) as saver:`."
             )
-        super().__init__(serde=serde)
+        super().__init__(serde=serde, lease=lease)
         self.conn: aiosqlite.Connection | None = conn
         self._file: SqliteSaver | None = None
         self._ready = False
@@ -55,11 +56,12 @@ class AsyncSqliteSaver(AsyncJournalSaver):
         serde: Serde | None = None,
         busy_timeout: float = 30.0,
         synchronous: Synchronous = "FULL",
+        lease: float = LEASE,
     ) -> AsyncIterator[Self]:
         """A saver on a file (or ``:memory:``), with `SqliteSaver`'s options, for an ``async with`` block."""
         with SqliteSaver.from_conn_string(conn_string, busy_timeout=busy_timeout, synchronous=synchronous) as file:
             saver = cls.__new__(cls)
-            AsyncJournalSaver.__init__(saver, serde=serde)
+            AsyncJournalSaver.__init__(saver, serde=serde, lease=lease)
             saver.conn, saver._file, saver._ready = None, file, True
             yield saver
 
@@ -107,6 +109,15 @@ class AsyncSqliteSaver(AsyncJournalSaver):
 
     def write(self, flow: Flow[T]) -> T:
         return self._file.write(flow) if self._file is not None else super().write(flow)
+
+    def renew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
+        return self._file.renew(holds, keep=keep) if self._file is not None else super().renew(holds, keep=keep)
+
+    async def arenew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
+        file = await self._opened()
+        if file is not None:
+            return await asyncio.to_thread(lambda: file.renew(holds, keep=keep))
+        return await super().arenew(holds, keep=keep)
 
     def append(self, append: Append) -> Receipt:
         return self._file.append(append) if self._file is not None else super().append(append)

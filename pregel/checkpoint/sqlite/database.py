@@ -54,6 +54,7 @@ class Database:
         self._given = connection
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
+        self.closed = False  # on purpose, and not used since
         self._file: tuple[int, int] | None = None
         self._turn = Turn(f"{path}-queue") if path else None
         self._write_lock, self._read_lock = threading.RLock(), threading.RLock()
@@ -77,6 +78,11 @@ class Database:
             )
         path = next((row[2] for row in connection.execute("PRAGMA database_list") if row[1] == "main"), "")
         return cls(path or "", connection=connection, prepare=prepare, opened=opened)
+
+    @property
+    def given(self) -> bool:
+        """Whether the connection is the user's."""
+        return self._given is not None
 
     # -- transactions ------------------------------------------------------------------------------------------------
 
@@ -177,6 +183,7 @@ class Database:
         return self._writer  # type: ignore[return-value]  # set up
 
     def _set_up(self, writer: sqlite3.Connection) -> None:
+        self.closed = False
         writer.isolation_level = None
         self.opened(writer)
         writer.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
@@ -219,6 +226,7 @@ class Database:
 
     def close(self) -> None:
         """Close what this object opened. A connection that was given stays open."""
+        self.closed = True
         self._close()
         if self._turn is not None:
             self._turn.close()

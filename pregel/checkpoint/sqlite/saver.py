@@ -17,10 +17,11 @@ from typing import Any, Self, TypeVar
 import orjson
 
 from pregel import flow as runner
+from pregel.checkpoint import flows
 from pregel.checkpoint.flows import Atomic, Clock, Many, Row, Sql, append_flow
 from pregel.checkpoint.journal_saver import JournalSaver
-from pregel.checkpoint.lease import this_owner
-from pregel.checkpoint.records import Append, Receipt
+from pregel.checkpoint.lease import LEASE, this_owner
+from pregel.checkpoint.records import Append, Hold, Receipt
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.sql import numbered, statements
 from pregel.checkpoint.sqlite.database import Database, Synchronous, is_io_error, primary_code
@@ -42,20 +43,21 @@ Serde = SerializerProtocol | UntypedSerializerProtocol
 class SqliteSaver(JournalSaver):
     """Keeps threads in SQLite. Give a connection, or use `from_conn_string`, which makes its own."""
 
-    def __init__(self, conn: sqlite3.Connection, *, serde: Serde | None = None) -> None:
+    def __init__(self, conn: sqlite3.Connection, *, serde: Serde | None = None, lease: float = LEASE) -> None:
         if not isinstance(conn, sqlite3.Connection):
             raise TypeError(
                 f"SqliteSaver takes a sqlite3 connection, got {type(conn).__name__}. "
                 "For a path use `with SqliteSaver.from_conn_string(path) as saver:`."
             )
-        super().__init__(serde=serde)
+        super().__init__(serde=serde, lease=lease)
         self.database = Database.adopt(conn, migrate)
+        self._beats: Database | None = None
 
     @classmethod
-    def _of(cls, database: Database, serde: Serde | None) -> Self:
+    def _of(cls, database: Database, serde: Serde | None, lease: float) -> Self:
         saver = cls.__new__(cls)
-        JournalSaver.__init__(saver, serde=serde)
-        saver.database = database
+        JournalSaver.__init__(saver, serde=serde, lease=lease)
+        saver.database, saver._beats = database, None
         return saver
 
     @classmethod
@@ -67,9 +69,14 @@ class SqliteSaver(JournalSaver):
         serde: Serde | None = None,
         busy_timeout: float = 30.0,
         synchronous: Synchronous = "FULL",
+        lease: float = LEASE,
     ) -> Iterator[Self]:
-        """A saver on a file (or ``:memory:``) for a `with` block. `busy_timeout`: seconds to wait for other writers."""
-        saver = cls.at(conn_string, serde=serde, busy_timeout=busy_timeout, synchronous=synchronous)
+        """A saver on a file (or ``:memory:``) for a `with` block.
+
+        - `busy_timeout`: seconds to wait for other writers.
+        - `lease`: seconds after which another host may take over the thread of a run that was not heard of.
+        """
+        saver = cls.at(conn_string, serde=serde, busy_timeout=busy_timeout, synchronous=synchronous, lease=lease)
         try:
             yield saver
         finally:
@@ -83,11 +90,12 @@ class SqliteSaver(JournalSaver):
         serde: Serde | None = None,
         busy_timeout: float = 30.0,
         synchronous: Synchronous = "FULL",
+        lease: float = LEASE,
     ) -> Self:
         """The same without a `with` block; what it opened is closed when it is garbage, or by `database.close()`."""
         name = os.fspath(conn_string)
         path = "" if name == ":memory:" else os.path.abspath(name)
-        return cls._of(Database(path, timeout=busy_timeout, synchronous=synchronous, prepare=migrate), serde)
+        return cls._of(Database(path, timeout=busy_timeout, synchronous=synchronous, prepare=migrate), serde, lease)
 
     def setup(self) -> None:
         """Make or migrate the tables now instead of on first use."""
@@ -142,6 +150,20 @@ class SqliteSaver(JournalSaver):
                 raise
             super().intern(texts)  # does no harm twice
 
+    def renew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
+        if self.database.closed:  # nobody is meant to write any more
+            return {}
+        with explained(), self._pulse().writing() as connection:
+            return runner.run(flows.renew_flow(holds, keep), lambda request: _perform(connection, request))
+
+    def _pulse(self) -> Database:
+        """The connections for renewals, which come from another thread: one that was given may not be used there."""
+        if not self.database.given or not self.database.path:
+            return self.database
+        if self._beats is None:
+            self._beats = Database(self.database.path, timeout=self.lease / 3, synchronous="NORMAL")
+        return self._beats
+
     def read(self, flow: Flow[T]) -> T:
         with explained(), self.database.reading() as connection:
             return runner.run(flow, lambda request: _perform(connection, request))
@@ -195,6 +217,7 @@ def _with_clock(args: Row) -> Row:
 
 _ADAPTED: dict[str, Callable[[Row], Row]] = {
     "thread": _with_clock,
+    "renew": _with_clock,
     "threads": _with_clock,
     "values": lambda args: (args[0], args[1], orjson.dumps(args[2]).decode()),
 }

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from pregel.checkpoint.sqlite import SqliteSaver
+from pregel.checkpoint.standing import standing
 from pregel.cli.demo.stage import DemoFailed, Stage, open_stage
 from pregel.cli.demo.trip import TOOLS, Request, build_trip
 from pregel.cli.history import Entry, history_table
 from pregel.cli.runs import thread_config
 from pregel.cli.screen import Screen
 from pregel.cli.target import Graph, compiled
-from pregel.cli.threads import find_thread, standing
+from pregel.cli.threads import find_thread
 from pregel.cli.usage import DONE, FAILED, PAUSED
 from pregel.types import StateSnapshot
 

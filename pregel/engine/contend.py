@@ -1,0 +1,148 @@
+"""What a call does when another run holds its thread: refuse, wait for it, or make it stop.
+
+1. ``reject`` (the default) raises ThreadBusy at once. ``enqueue`` waits until the other run is over, and nothing else.
+2. ``interrupt`` asks the other run to stop after the step it is in, keeps what it did, and goes on from there.
+   ``rollback`` asks the same, and goes on from where that run had started: what it did stays as a branch of history.
+3. Who waits looks at the thread again and again, more seldom the longer the same run holds it. There is no order among
+   those who wait; a queue with an order belongs to a task queue, not here.
+4. A run never waits for itself, and no run waits in a queue for another: A would wait for B, and B for A.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from pregel import flow as runner
+from pregel.checkpoint import lease
+from pregel.checkpoint.records import Hold, ThreadRow
+from pregel.engine.authority import ClaimMissed
+from pregel.errors import InvalidInputError, ThreadBusy
+from pregel.flow import Flow
+
+if TYPE_CHECKING:
+    from pregel.engine.journal import Journal
+
+Concurrency = Literal["reject", "enqueue", "interrupt", "rollback"]
+MISSES = 100  # claims that may be lost to others in a row before a call that does not wait gives up
+SHORTEST, LONGEST = 0.001, 0.25  # seconds between two looks at a thread that another run holds
+
+
+class Ask(NamedTuple):
+    """Leave word for the run that holds a thread."""
+
+    hold: Hold
+    asked: str
+
+
+class Look(NamedTuple):
+    """The row of a thread, after so many seconds."""
+
+    thread: str
+    pause: float
+
+
+class Displaced(NamedTuple):
+    """The run that made way: where it had started, unless another claim came after its own."""
+
+    epoch: int
+    pin: str
+
+
+class Contender:
+    """One call's way to its thread. `displaced` is set once a run was asked to roll back."""
+
+    def __init__(self, thread: str, mode: Concurrency, wait: float | None) -> None:
+        self.thread = thread
+        self.mode = mode
+        self.wait = wait
+        self.displaced: Displaced | None = None
+        self.misses = 0
+        self.until: float | None = None  # monotonic time at which patience ends
+
+    def meet(self, error: ClaimMissed | ThreadBusy, journal: Journal) -> Flow[None]:
+        """Return when the call may try again; the error when it may not."""
+        if self.until is None and self.wait is not None:
+            self.until = time.monotonic() + self.wait
+        if self.displaced is not None and journal.row.epoch != self.displaced.epoch:
+            self.displaced = None  # a later run has come and gone, whose work nobody asked to roll back
+        if isinstance(error, ClaimMissed):
+            self.misses += 1
+            if self.misses >= MISSES and self.mode == "reject":
+                raise ThreadBusy(
+                    f"Thread {self.thread!r} changed under {MISSES} claims in a row.", thread=self.thread
+                ) from None
+            return
+        row = journal.row
+        if self.mode == "reject" or error.reason != "held" or row.run is None:
+            raise error
+        hold = Hold(row.tno, row.epoch, row.run)
+        if self.mode != "enqueue":
+            yield Ask(hold, self.mode)
+        if self.mode == "rollback":
+            self.displaced = Displaced(row.epoch, row.pin)
+        yield from self._stand_by(hold, error)
+
+    def _stand_by(self, hold: Hold, error: ThreadBusy) -> Flow[None]:
+        """Look until the thread has changed hands."""
+        since = time.monotonic()
+        while True:
+            held = time.monotonic() - since
+            pause = min(max(held / 4, SHORTEST), LONGEST) * random.uniform(0.5, 1.0)
+            if self.until is not None:
+                left = self.until - time.monotonic()
+                if left <= 0:
+                    raise error
+                pause = min(pause, left)
+            row: ThreadRow = yield Look(self.thread, pause)
+            if row.run != hold.run or row.epoch != hold.epoch or row.lapsed or row.owner is None:
+                return
+            if lease.is_dead(row.owner, hold.run):
+                return
+
+    # -- doing it ----------------------------------------------------------------------------------------------------
+
+    def meet_blocking(self, error: ClaimMissed | ThreadBusy, journal: Journal) -> None:
+        """`meet`, blocking."""
+        saver = journal.saver
+
+        def perform(request: Ask | Look) -> Any:
+            if isinstance(request, Ask):
+                return _told_here(request) or saver.ask(*request)
+            time.sleep(request.pause)
+            return saver.load(request.thread, []).thread
+
+        runner.run(self.meet(error, journal), perform)
+
+    async def meet_awaiting(
+        self, error: ClaimMissed | ThreadBusy, journal: Journal, sleep: Callable[[float], Awaitable[None]]
+    ) -> None:
+        """`meet`, awaited."""
+        saver = journal.saver
+
+        async def perform(request: Ask | Look) -> Any:
+            if isinstance(request, Ask):
+                return _told_here(request) or await saver.aask(*request)
+            await sleep(request.pause)
+            return (await saver.aload(request.thread, [])).thread
+
+        await runner.arun(self.meet(error, journal), perform)
+
+
+def _told_here(request: Ask) -> bool:
+    """Tell a run of this process straight away."""
+    holder = lease.holder_of(request.hold.run)
+    if holder is not None:
+        holder.heed(request.asked)
+    return False  # it is stored as well: whoever lists the thread sees it
+
+
+def checked_concurrency(mode: str, wait: float | None) -> Concurrency:
+    """The mode; a named error for one that does not exist, or a wait that is none."""
+    if mode not in get_args(Concurrency):
+        raise InvalidInputError(f"Unknown concurrency {mode!r}.", fix=f"Use one of {', '.join(get_args(Concurrency))}.")
+    if wait is not None and not wait >= 0:
+        raise InvalidInputError(f"wait is {wait!r}.", fix="Give seconds, or None to wait as long as it takes.")
+    return mode  # type: ignore[return-value]  # one of them

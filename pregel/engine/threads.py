@@ -1,0 +1,198 @@
+"""`app.threads`: the threads of a graph's saver, how each stands, and what may be done with them.
+
+Each verb is two thin ends, one that blocks and one that awaits, over the same checks. A saver with the reference's
+verbs only keeps no status: there it is told from the newest checkpoint, and a verb that it lacks is a named error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pregel.channels import MISSING
+from pregel.checkpoint.base import is_journal
+from pregel.checkpoint.held import held_threads
+from pregel.checkpoint.lease import lives_here
+from pregel.checkpoint.records import ThreadRow
+from pregel.checkpoint.standing import ThreadInfo, ThreadStatus, info_of
+from pregel.config import RunnableConfig
+from pregel.errors import CannotResumeError, NotBuiltError, ThreadBusy, ThreadNotFoundError
+from pregel.types import Command, StateSnapshot
+
+if TYPE_CHECKING:
+    from pregel.engine.pregel import Pregel
+
+
+class Threads:
+    """The threads of one graph's saver. `app.threads.list()`, `app.threads.status("1")`, and so on."""
+
+    def __init__(self, graph: Pregel) -> None:
+        self._graph = graph
+        self._saver: Any = graph.saver
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    def list(self, *, status: ThreadStatus | None = None, limit: int | None = None) -> list[ThreadInfo]:
+        """The threads, the last written first; those with this `status` only."""
+        if self._is_journal:
+            return _kept([info_of(row) for row in self._saver.threads(status=_stored(status))], status, limit)
+        ids = dict.fromkeys(found.config["configurable"]["thread_id"] for found in self._saver.list(None))
+        return _kept([self.status(thread) for thread in ids], status, limit)
+
+    def status(self, thread_id: str) -> ThreadInfo:
+        """How a thread stands; ThreadNotFoundError when there is none of that id."""
+        if self._is_journal:
+            return info_of(_found(self._saver.load(thread_id, []).thread))
+        return _told(thread_id, self._graph.get_state(_config(thread_id)), self._held(thread_id))
+
+    def can_resume(self, thread_id: str) -> bool:
+        """Whether the thread has something to go on with, and nobody runs it."""
+        return self.status(thread_id).can_resume
+
+    def reason(self, thread_id: str) -> str:
+        """Why the thread is where it is, in plain words."""
+        return self.status(thread_id).reason
+
+    # -- acting ------------------------------------------------------------------------------------------------------
+
+    def resume(self, thread_id: str, answer: Any = MISSING, **arguments: Any) -> Any:
+        """Go on with a thread, with the answer to its question if there is one; `arguments` are those of `invoke`.
+
+        CannotResumeError (with a `reason`) when there is nothing to go on with, ThreadBusy when somebody runs it.
+        Nothing is written then.
+        """
+        check_resumable(self.status(thread_id))
+        return self._graph.invoke(_input(answer), _config(thread_id), **arguments)
+
+    def delete(self, thread_id: str) -> None:
+        """Erase everything about a thread. It needs no authority and wins: a live run ends with ThreadDeleted."""
+        self._saver.delete_thread(thread_id)
+
+    def copy(self, thread_id: str, target: str) -> None:
+        """Copy a thread with its history under a name that is free."""
+        self._verb("copy_thread")(thread_id, target)
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Remove the history of threads (``keep_latest``), or all of it (``delete``); ThreadBusy where a run lives."""
+        self._verb("prune")(thread_ids, strategy=strategy)
+
+    # -- async twins -------------------------------------------------------------------------------------------------
+
+    async def alist(self, *, status: ThreadStatus | None = None, limit: int | None = None) -> Sequence[ThreadInfo]:
+        """Async twin of `list`."""
+        if self._is_journal:
+            rows = await self._saver.athreads(status=_stored(status))
+            return _kept([info_of(row) for row in rows], status, limit)
+        ids = dict.fromkeys([found.config["configurable"]["thread_id"] async for found in self._saver.alist(None)])
+        return _kept([await self.astatus(thread) for thread in ids], status, limit)
+
+    async def astatus(self, thread_id: str) -> ThreadInfo:
+        """Async twin of `status`."""
+        if self._is_journal:
+            return info_of(_found((await self._saver.aload(thread_id, [])).thread))
+        return _told(thread_id, await self._graph.aget_state(_config(thread_id)), self._held(thread_id))
+
+    async def acan_resume(self, thread_id: str) -> bool:
+        """Async twin of `can_resume`."""
+        return (await self.astatus(thread_id)).can_resume
+
+    async def areason(self, thread_id: str) -> str:
+        """Async twin of `reason`."""
+        return (await self.astatus(thread_id)).reason
+
+    async def aresume(self, thread_id: str, answer: Any = MISSING, **arguments: Any) -> Any:
+        """Async twin of `resume`."""
+        check_resumable(await self.astatus(thread_id))
+        return await self._graph.ainvoke(_input(answer), _config(thread_id), **arguments)
+
+    async def adelete(self, thread_id: str) -> None:
+        """Async twin of `delete`."""
+        await self._saver.adelete_thread(thread_id)
+
+    async def acopy(self, thread_id: str, target: str) -> None:
+        """Async twin of `copy`."""
+        await self._verb("acopy_thread")(thread_id, target)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Async twin of `prune`."""
+        await self._verb("aprune")(thread_ids, strategy=strategy)
+
+    # -- below -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_journal(self) -> bool:
+        return is_journal(type(self._saver))  # type: ignore[arg-type]  # a class has a hash
+
+    def _held(self, thread_id: str) -> ThreadRow:
+        return held_threads(self._saver).row(thread_id)
+
+    def _verb(self, name: str) -> Any:
+        verb = getattr(self._saver, name, None)
+        if verb is None:
+            raise NotBuiltError(f"{type(self._saver).__name__} has no {name}.", fix="Define it, or use our savers.")
+        return verb
+
+
+def check_resumable(info: ThreadInfo) -> None:
+    """A named error with a reason code when a thread has nothing to go on with."""
+    if info.can_resume:
+        return
+    if info.status == "running":
+        raise ThreadBusy(f"Thread {info.thread_id!r} cannot be resumed: {info.reason}.", thread=info.thread_id)
+    if info.status == "idle":
+        raise CannotResumeError(
+            f"Thread {info.thread_id!r} has come to its end; there is nothing to go on with.",
+            fix="Give it a new input with invoke(input, config), or fork one of its checkpoints.",
+            reason="finished",
+            thread=info.thread_id,
+        )
+    raise CannotResumeError(
+        f"Thread {info.thread_id!r} cannot go on: {info.reason}",
+        fix="Put it right with update_state(config, ...), give it a new input, or fork an earlier checkpoint.",
+        reason="stuck",
+        thread=info.thread_id,
+    )
+
+
+def _found(row: ThreadRow) -> ThreadRow:
+    if not row.tno:
+        raise _missing(row.thread)
+    return row
+
+
+def _missing(thread_id: str) -> ThreadNotFoundError:
+    return ThreadNotFoundError(
+        f"There is no thread {thread_id!r}.", fix="app.threads.list() shows those that are there.", thread=thread_id
+    )
+
+
+def _told(thread_id: str, state: StateSnapshot, held: ThreadRow) -> ThreadInfo:
+    """How a thread stands whose saver keeps no status: who of this process holds it, and what its state waits for."""
+    if state.created_at is None:
+        raise _missing(thread_id)
+    errors = [task.error for task in state.tasks if task.error]
+    if lives_here(held.owner, held.run):
+        return ThreadInfo(thread_id, "running", "a run of this process holds it", False)
+    if state.interrupts:
+        return ThreadInfo(thread_id, "interrupted", "it waits for an answer", True)
+    if errors:
+        return ThreadInfo(thread_id, "failed", str(errors[0]), True)
+    if state.next:
+        return ThreadInfo(thread_id, "idle", f"stopped before {', '.join(state.next)}", True)
+    return ThreadInfo(thread_id, "idle", "it is at rest", False)
+
+
+def _stored(status: ThreadStatus | None) -> str | None:
+    return "running" if status == "abandoned" else status
+
+
+def _kept(found: list[ThreadInfo], status: ThreadStatus | None, limit: int | None) -> list[ThreadInfo]:
+    return [info for info in found if status is None or info.status == status][:limit]
+
+
+def _config(thread_id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread_id}}
+
+
+def _input(answer: Any) -> Command[Any] | None:
+    return None if answer is MISSING else Command(resume=answer)

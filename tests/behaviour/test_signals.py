@@ -1,0 +1,134 @@
+"""SIGTERM and Ctrl-C drain at the next barrier; a second one is as abrupt as ever; a host's handlers come back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pregel.checkpoint.memory import InMemorySaver
+from pregel.checkpoint.sqlite import SqliteSaver
+from pregel.checkpoint.standing import info_of
+from pregel.errors import GraphDrained, InvalidInputError
+from pregel.signals import drain_on_signals
+
+from .conftest import Runner
+from .marks import Saver, Thread, chain
+
+ROOT = Path(__file__).parents[2]
+
+
+def signalling(*numbers: int) -> Any:
+    """A node in which these signals reach the process, the first time it runs."""
+    left = list(numbers)
+
+    def node(state: Any) -> dict[str, Any]:
+        while left:
+            number = left.pop()
+            if threading.current_thread() is threading.main_thread():
+                signal.raise_signal(number)
+            else:
+                signal.pthread_kill(threading.main_thread().ident or 0, number)
+        return {"a": ["signalled"]}
+
+    return node
+
+
+@pytest.mark.acceptance("S0-13")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_the_run_after_its_step(run: Runner, saver: Saver, thread: Thread, number: int) -> None:
+    app = chain("one", "two", one=signalling(number)).compile(checkpointer=saver)
+    before = signal.getsignal(number)
+
+    with drain_on_signals() as control, pytest.raises(GraphDrained, match=signal.Signals(number).name):
+        run.invoke(app, {"a": []}, thread("1"), control=control)
+
+    assert signal.getsignal(number) == before
+    assert run.state(app, thread("1")).values == {"a": ["signalled"]}
+    assert run.invoke(app, None, thread("1"))["a"] == ["signalled", "two"]
+
+
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)])
+def test_a_second_signal_is_as_abrupt_as_ever(thread: Thread, number: int, error: type[BaseException]) -> None:
+    app = chain("zero", "one", "two", one=signalling(number, number)).compile(checkpointer=InMemorySaver())
+
+    with drain_on_signals() as control, pytest.raises(error):
+        app.invoke({"a": []}, thread("1"), control=control)
+
+    assert app.get_state(thread("1")).values == {"a": ["zero"]}
+    assert app.invoke(None, thread("1"))["a"] == ["zero", "signalled", "two"]
+
+
+def test_a_hosts_own_handlers_hear_everything_outside_of_the_block(thread: Thread) -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
+    try:
+        app = chain("one", one=signalling(signal.SIGTERM)).compile(checkpointer=InMemorySaver())
+        app.invoke({"a": []}, thread("1"))
+        with drain_on_signals(signal.SIGINT):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    assert heard == [signal.SIGTERM, signal.SIGTERM]
+
+
+def test_on_another_thread_it_is_a_named_error() -> None:
+    errors: list[Exception] = []
+
+    def enter() -> None:
+        try:
+            with drain_on_signals():
+                pass
+        except InvalidInputError as error:
+            errors.append(error)
+
+    other = threading.Thread(target=enter)
+    other.start()
+    other.join()
+
+    assert "main thread" in str(errors[0])
+
+
+GRAPH = """
+import sys
+from typing import TypedDict
+from pregel.graph import START, StateGraph
+
+class State(TypedDict, total=False):
+    n: int
+
+def first(state):
+    print("in the node", flush=True)
+    sys.stdin.readline()
+    return {"n": 1}
+
+graph = StateGraph(State).add_node("first", first).add_node("second", lambda state: {"n": state["n"] + 1})
+graph.add_edge(START, "first").add_edge("first", "second")
+"""
+
+
+def test_the_command_stops_between_two_steps_and_says_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(GRAPH)
+    command = [sys.executable, "-m", "pregel.cli", "run", "slow:graph", "--input", "{}", "--thread", "t"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, text=True, **pipes) as child:
+        assert child.stdout is not None
+        while "in the node" not in child.stdout.readline():
+            pass
+        child.send_signal(signal.SIGTERM)
+        out, err = child.communicate("go\n", timeout=60)
+
+    assert (3, "") == (child.returncode, err)
+    assert "pregel resume slow:graph --thread t" in out
+    with SqliteSaver.from_conn_string(tmp_path / "pregel.db") as saver:
+        info = info_of(saver.load("t", []).thread)
+    assert ("idle", True) == (info.status, info.can_resume)
+    assert "SIGTERM" in info.reason

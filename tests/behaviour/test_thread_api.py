@@ -1,0 +1,233 @@
+"""`app.threads`: how each thread stands, what may be done with it, on every saver."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from pregel.errors import (
+    CannotResumeError,
+    GraphDrained,
+    InvalidInputError,
+    ThreadBusy,
+    ThreadDeleted,
+    ThreadNotFoundError,
+)
+from pregel.runtime import RunControl, Runtime
+from pregel.types import interrupt
+
+from .conftest import Runner
+from .marks import Saver, Thread, chain, failing_once, parallel
+from .test_authority import has_authority, row_of, take
+from .test_concurrency import Held
+
+
+class Api:
+    """`app.threads` through the verbs of one driver."""
+
+    def __init__(self, run: Runner, app: Any) -> None:
+        self.run, self.app = run, app
+
+    def __call__(self, verb: str, *args: Any, **kwargs: Any) -> Any:
+        if self.run.name == "sync":
+            return getattr(self.app.threads, verb)(*args, **kwargs)
+        return asyncio.run(getattr(self.app.threads, f"a{verb}")(*args, **kwargs))
+
+
+def asks(state: Any) -> dict[str, Any]:
+    return {"a": [interrupt("go on?")]}
+
+
+@pytest.mark.acceptance("S6-13")
+def test_the_status_of_a_thread_follows_its_run(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("ask", "fail", ask=asks, fail=failing_once("fail", ValueError("broken"))).compile(checkpointer=saver)
+    api = Api(run, app)
+    seen: list[Any] = []
+
+    run.invoke(app, {"a": []}, thread("1"))
+    seen.append(api("status", "1"))
+    with pytest.raises(ValueError, match="broken"):
+        api("resume", "1", "yes")
+    seen.append(api("status", "1"))
+    assert api("resume", "1")["a"] == ["yes", "fail"]
+    seen.append(api("status", "1"))
+
+    assert [(info.status, info.can_resume) for info in seen] == [
+        ("interrupted", True),
+        ("failed", True),
+        ("idle", False),
+    ]
+    assert "answer" in seen[0].reason
+    assert "broken" in seen[1].reason
+    assert (api("can_resume", "1"), api("reason", "1")) == (False, "it is at rest")
+
+
+def test_a_running_thread_says_who_runs_it_and_is_not_resumed(run: Runner, saver: Saver, thread: Thread) -> None:
+    held = Held(Runner(), saver, thread("1"))
+    api = Api(run, held.app)
+
+    info = api("status", "1")
+    with pytest.raises(ThreadBusy):
+        api("resume", "1")
+    held.end()
+
+    assert (info.status, info.can_resume) == ("running", False)
+    assert api("status", "1").status == "idle"
+
+
+@pytest.mark.acceptance("S0-6", "S0-7", "S0-12")
+def test_a_thread_whose_process_is_not_heard_of_is_abandoned_and_can_be_resumed(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    if not has_authority(saver):
+        pytest.skip("no leases there")
+    app = chain("a", "b").compile(checkpointer=saver, interrupt_before=["b"])
+    api = Api(run, app)
+    run.invoke(app, {"a": []}, thread("1"))
+    take(saver, ttl=-1.0)
+
+    info = api("status", "1")
+
+    assert (info.status, info.can_resume) == ("abandoned", True)
+    assert "lease" in info.reason
+    assert row_of(saver).status == "running"  # nobody had to clean up
+    assert api("list", status="running") == []
+    assert [found.thread_id for found in api("list", status="abandoned")] == ["1"]
+    assert api("resume", "1")["a"] == ["a", "b"]
+    assert api("status", "1").status == "idle"
+
+
+@pytest.mark.acceptance("S0-25")
+def test_what_cannot_be_resumed_says_why_and_writes_nothing(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("a").compile(checkpointer=saver)
+    api = Api(run, app)
+    run.invoke(app, {"a": []}, thread("1"))
+    before = run.history(app, thread("1"))
+
+    with pytest.raises(CannotResumeError, match="come to its end") as finished:
+        api("resume", "1")
+    with pytest.raises(ThreadNotFoundError, match="no thread 'other'"):
+        api("resume", "other")
+
+    assert (finished.value.reason, bool(finished.value.fix)) == ("finished", True)
+    assert run.history(app, thread("1")) == before
+    assert len(api("list")) == 1
+
+
+def test_a_join_that_can_never_be_full_cannot_be_resumed(run: Runner, saver: Saver, thread: Thread) -> None:
+    if not has_authority(saver):
+        pytest.skip("no status is kept there")
+    graph = parallel("x", "y")
+    graph.add_node("never", lambda state: {"a": ["never"]})
+    graph.add_node("join", lambda state: {"a": ["join"]}).add_edge(["x", "never"], "join")
+    graph.add_conditional_edges("y", lambda state: "__end__", ["never", "__end__"])
+    app = graph.compile(checkpointer=saver)
+    api = Api(run, app)
+    with pytest.raises(Exception, match="can no longer arrive"):
+        run.invoke(app, {"a": []}, thread("1"))
+
+    info = api("status", "1")
+    with pytest.raises(CannotResumeError) as stuck:
+        api("resume", "1")
+
+    assert (info.status, info.can_resume, stuck.value.reason) == ("failed", False, "stuck")
+
+
+@pytest.mark.acceptance("S0-13", "S6-14")
+def test_a_parked_and_a_killed_run_are_both_resumable_and_tell_which_they_were(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    if not has_authority(saver):
+        pytest.skip("no status is kept there")
+    calls: list[str] = []
+
+    def first(state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
+        calls.append("first")
+        assert runtime.control is not None
+        runtime.control.request_drain("deploy")
+        return {"a": ["first"]}
+
+    def second(state: Any) -> dict[str, Any]:
+        calls.append("second")
+        return {"a": ["second"]}
+
+    app = chain("first", "second", first=first, second=second).compile(checkpointer=saver)
+    api = Api(run, app)
+    for name in ("parked", "killed"):
+        with pytest.raises(GraphDrained):
+            run.invoke(app, {"a": []}, thread(name), control=RunControl())
+    take(saver, ttl=-1.0, thread="killed")  # the process that went on with it is gone
+
+    parked, killed = api("status", "parked"), api("status", "killed")
+
+    assert (parked.status, parked.can_resume) == ("idle", True)
+    assert "deploy" in parked.reason
+    assert (killed.status, killed.can_resume) == ("abandoned", True)
+    assert api("resume", "parked")["a"] == api("resume", "killed")["a"] == ["first", "second"]
+    assert calls == ["first", "first", "second", "second"]
+    assert [api("status", name).status for name in ("parked", "killed")] == ["idle", "idle"]
+
+
+def test_threads_are_listed_the_last_written_first(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("a").compile(checkpointer=saver)
+    api = Api(run, app)
+    for name in ("one", "two", "three"):
+        run.invoke(app, {"a": []}, thread(name))
+
+    found = api("list")
+
+    assert sorted(info.thread_id for info in found) == ["one", "three", "two"]
+    assert len(api("list", limit=2)) == 2
+    assert api("list", status="failed") == []
+    if has_authority(saver):
+        assert [info.thread_id for info in found] == ["three", "two", "one"]
+        assert all(info.updated_at is not None for info in found)
+
+
+def test_a_deleted_thread_is_gone_and_its_id_can_be_used_again(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("a").compile(checkpointer=saver)
+    api = Api(run, app)
+    run.invoke(app, {"a": ["old"]}, thread("1"))
+    epoch = row_of(saver).epoch if has_authority(saver) else 0
+
+    api("delete", "1")
+    with pytest.raises(ThreadNotFoundError):
+        api("status", "1")
+
+    assert run.invoke(app, {"a": []}, thread("1"))["a"] == ["a"]
+    if has_authority(saver):
+        assert row_of(saver).epoch > epoch
+
+
+def test_a_live_run_of_a_deleted_thread_ends_with_a_named_error(run: Runner, saver: Saver, thread: Thread) -> None:
+    if not has_authority(saver):
+        pytest.skip("no authority there")
+    held = Held(Runner(), saver, thread("1"))
+    Api(run, held.app)("delete", "1")
+
+    assert isinstance(held.end(), ThreadDeleted)
+    assert Api(run, held.app)("list") == []
+
+
+def test_copies_and_pruned_threads_keep_their_state(run: Runner, saver: Saver, thread: Thread) -> None:
+    if not has_authority(saver):
+        pytest.skip("no such verbs there")
+    app = chain("a", "b").compile(checkpointer=saver)
+    api = Api(run, app)
+    run.invoke(app, {"a": []}, thread("1"))
+
+    api("copy", "1", "2")
+    api("prune", ["1"])
+
+    assert len(run.history(app, thread("1"))) == 1
+    assert len(run.history(app, thread("2"))) > 1
+    assert run.state(app, thread("1")).values == run.state(app, thread("2")).values
+    with pytest.raises(InvalidInputError):
+        api("copy", "1", "2")
+
+
+def test_the_status_needs_no_saver_but_a_saver(thread: Thread) -> None:
+    with pytest.raises(ValueError, match="checkpointer"):
+        _ = chain("a").compile().threads
