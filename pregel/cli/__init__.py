@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_resume(commands)
     _add_reads(commands)
     _add_upkeep(commands)
+    _add_draw(commands)
     _add_demo(commands)
     return parser
 
@@ -135,6 +136,16 @@ def _add_upkeep(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     for name, parser in (("prune", prune), ("verify", verify)):
         _database(parser)
         parser.set_defaults(command=f"pregel.cli.upkeep:{name}")
+
+
+def _add_draw(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    draw = commands.add_parser("draw", help="draw a graph, and how far a thread has come in it")
+    _graph(draw)
+    draw.add_argument("-o", "--output", metavar="FILE", help=".svg, .png, .mmd (Mermaid) or .txt (default: text)")
+    draw.add_argument("--xray", action="store_true", help="show what is inside of subgraphs")
+    draw.add_argument("--thread", metavar="ID", help="mark what is done, running, waiting or failed on this thread")
+    _database(draw)
+    draw.set_defaults(command="pregel.cli.draw:draw")
 
 
 def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 
-from pregel.errors import NotBuiltError
 from pregel.graph import END, START, StateGraph
 from pregel.types import Command
 
@@ -137,11 +136,3 @@ def test_xray_stops_at_its_depth() -> None:
 
     assert [START, "a:q", "a:p", END] == list(graph.get_graph(xray=1).nodes)
     assert [START, "a:q", "a:p:x", "a:p:y", END] == list(graph.get_graph(xray=2).nodes)
-
-
-@pytest.mark.parametrize("method", ["draw_mermaid", "draw_mermaid_png", "draw_png", "draw_ascii"])
-def test_pictures_are_not_built_yet(method: str) -> None:
-    drawn = builder("a").add_edge(START, "a").compile().get_graph()
-
-    with pytest.raises(NotBuiltError, match="not built yet"):
-        getattr(drawn, method)()

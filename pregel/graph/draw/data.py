@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pregel.constants import END
-from pregel.errors import NotBuiltError
+from pregel.types import StateSnapshot
+
+if TYPE_CHECKING:
+    from pregel.graph.draw.scene import Mark
+
+Run: TypeAlias = StateSnapshot | Iterable[StateSnapshot] | None
 
 
 class Node(NamedTuple):
@@ -71,21 +77,59 @@ class Graph:
         nodes = {key: node for key, node in self.nodes.items() if key != id}
         return Graph(nodes, [edge for edge in self.edges if id not in (edge.source, edge.target)])
 
-    def draw_mermaid(self, **options: Any) -> NoReturn:
-        """Not built yet."""
-        raise _not_drawn("Mermaid text")
+    def draw_mermaid(
+        self,
+        *,
+        with_styles: bool = True,
+        curve: str = "linear",
+        colors: Mapping[str, str] | None = None,
+        wrap_label_n_words: int = 9,
+    ) -> str:
+        """The graph as Mermaid text, in the reference's shape; `colors` replaces the style of a class."""
+        from pregel.graph.draw.mermaid import mermaid
 
-    def draw_mermaid_png(self, **options: Any) -> NoReturn:
-        """Not built yet."""
-        raise _not_drawn("a PNG")
+        return mermaid(self, with_styles=with_styles, curve=curve, colors=colors, wrap_label_n_words=wrap_label_n_words)
 
-    def draw_png(self, *args: Any, **options: Any) -> NoReturn:
-        """Not built yet."""
-        raise _not_drawn("a PNG")
+    def draw_ascii(self, *, run: Run = None) -> str:
+        """The graph as lines of text: solid lines are always taken, dotted ones sometimes."""
+        from pregel.graph.draw.ascii import text_drawing
 
-    def draw_ascii(self) -> NoReturn:
-        """Not built yet."""
-        raise _not_drawn("text")
+        return text_drawing(self, _marks(run))
+
+    def print_ascii(self) -> None:
+        """Print the graph as lines of text."""
+        print(self.draw_ascii())  # noqa: T201  # printing is what was asked for
+
+    def draw_svg(self, *, run: Run = None, title: str = "graph") -> str:
+        """The graph as an SVG picture. `run`, a snapshot of a thread or its history, shows how far each node has come.
+
+        Dashed edges are taken sometimes, labelled with the answer that takes them.
+        """
+        from pregel.graph.draw.scene import scene
+        from pregel.graph.draw.svg import svg
+
+        return svg(scene(self, _marks(run)), title=title)
+
+    def draw_png(self, output_file_path: str | None = None, *, run: Run = None, scale: float = 2.0) -> bytes:
+        """The same picture as PNG, also written to a file when one is named; `scale` is pixels per unit.
+
+        It needs Pillow, which the extra ``draw`` installs; ImportError without it.
+        """
+        from pregel.graph.draw.png import png
+        from pregel.graph.draw.scene import scene
+
+        picture = png(scene(self, _marks(run)), scale=scale)
+        if output_file_path is not None:
+            Path(output_file_path).write_bytes(picture)
+        return picture
+
+    def draw_mermaid_png(self, *, output_file_path: str | None = None, **options: Any) -> bytes:
+        """The same as `draw_png`: it is painted here, and what the reference's renderer is told means nothing."""
+        return self.draw_png(output_file_path)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """What a notebook shows."""
+        return {"image/svg+xml": self.draw_svg(), "text/plain": self.draw_ascii()}
 
     def _only(self, excluded: Iterable[str]) -> Node | None:
         excluded = set(excluded)
@@ -93,5 +137,7 @@ class Graph:
         return found[0] if len(found) == 1 else None
 
 
-def _not_drawn(what: str) -> NotBuiltError:
-    return NotBuiltError(f"Drawing a graph as {what} is not built yet.", fix="Use to_json(), or its nodes and edges.")
+def _marks(run: Run) -> dict[str, Mark] | None:
+    from pregel.graph.draw.marks import marks_of
+
+    return None if run is None else marks_of(run)
