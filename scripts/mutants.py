@@ -30,6 +30,8 @@ TYPED = "tests/simulation/test_explore_deep.py::test_subgraphs_whose_input_is_ma
 ANSWERS = "tests/simulation/test_explore_questions.py::test_an_answer_survives_every_death_of_the_run_that_got_it"
 ASYNC = "tests/simulation/test_explore_durability.py::test_a_fan_out_ends_the_same_after_every_death[async]"
 EXIT = "tests/simulation/test_explore_durability.py::test_subgraphs_end_the_same_after_a_crash_and_a_cancellation[exit]"
+CALLS = "tests/simulation/test_explore_calls.py::test_tasks_end_the_same_after_every_death"
+TASKS = "tests/behaviour/test_tasks.py"
 POLICIES = "tests/simulation/test_explore_policies.py"
 AHEAD = "tests/simulation/test_write_ahead.py"
 SAVERS = "tests/behaviour/savers/test_appends.py"
@@ -381,19 +383,19 @@ MUTANTS = (
         (
             Edit(
                 "pregel/engine/drive_sync.py",
-                "                    self.record(step, reply)\n",
-                "                    pass\n",
+                "                if self.journal is not None:\n                    self.record(step, reply)\n",
+                "",
             ),
             Edit(
                 "pregel/engine/drive_sync.py",
-                "                    reply.append(copy_context().run(run_body, step.start[0]))\n",
-                "                    reply.append(copy_context().run(run_body, step.start[0]))\n"
-                "                    self.record(step, reply)\n",
+                "                    reply.append(event)\n",
+                "                    reply.append(event)\n                    self.record(step, reply)\n",
             ),
             Edit(
                 "pregel/engine/drive_sync.py",
-                "                self.set_off(step, reply)\n",
-                "                self.set_off(step, reply)\n                self.record(step, reply)\n",
+                "                self.set_off(step, reply)\n                while step.wait and not reply:\n",
+                "                self.set_off(step, reply)\n                self.record(step, reply)\n"
+                "                while step.wait and not reply:\n",
             ),
         ),
     ),
@@ -525,6 +527,86 @@ MUTANTS = (
             Edit("pregel/checkpoint/held.py", "if held is None or held.seq != append.seq:", "if held is None:"),
             Edit("pregel/checkpoint/held.py", "if held.epoch != claim.epoch or not (", "if not ("),
         ),
+    ),
+    # calls
+    mutant(
+        "call: its result is not stored",
+        CALLS,
+        "pregel/engine/calls.py",
+        "        self.barrier.keep(call, rows)\n",
+        "",
+        says="[rules]",
+    ),
+    mutant(
+        "call: a stored result is not read",
+        CALLS,
+        "pregel/engine/calls.py",
+        "stored = self.frame.recalled.get(made.id)",
+        "stored = None",
+        says="[laws]",
+    ),
+    mutant(
+        "call: its caller ends before it",
+        "tests/simulation/test_explore_calls.py::test_attempts_of_calls_and_of_their_caller_never_overlap",
+        "pregel/engine/calls.py",
+        "if out := self.out.get(task):",
+        "if (out := self.out.get(task)) and False:",
+    ),
+    mutant(
+        "call: it goes on although its caller failed",
+        f"{TASKS}::test_a_caller_that_fails_cancels_its_calls",
+        "pregel/engine/calls.py",
+        "            if isinstance(event, Failed | Gone):\n",
+        "            if False:\n",
+    ),
+    mutant(
+        "call: a question that nobody waits for is dropped",
+        f"{TASKS}::test_a_question_nobody_waits_for_still_pauses",
+        "pregel/engine/calls.py",
+        "if isinstance(event, Done) and (asked := self.asked.get(task)):",
+        "if False and (asked := self.asked.get(task)):",
+    ),
+    mutant(
+        "call: what is done once is not stored",
+        "tests/behaviour/test_called_graphs.py::test_what_changes_is_kept_by_a_step",
+        "pregel/engine/calls.py",
+        "            step.writes.append(record)\n",
+        "            pass\n",
+    ),
+    mutant(
+        "call: a future is left when the consumer leaves",
+        f"{TASKS}::test_a_consumer_that_leaves_loses_no_result",
+        "pregel/engine/drive_sync.py",
+        "        self._withdraw_calls()  # what the last Step wanted settled may not have been\n",
+        "",
+    ),
+    mutant(
+        "call: a graph starts anew on a resume",
+        "tests/simulation/test_explore_calls.py::test_called_graphs_end_the_same_after_every_death",
+        "pregel/engine/family.py",
+        "resuming=not task.fresh, fingerprint",
+        "resuming=False, fingerprint",
+    ),
+    mutant(
+        "call: the input of a graph that goes on is not compared",
+        "tests/behaviour/test_called_graphs.py::test_a_replay_with_another_input_is_an_error",
+        "pregel/engine/resume.py",
+        "if resuming and saved is not None and saved.metadata",
+        "if False and saved is not None and saved.metadata",
+    ),
+    mutant(
+        "a rejected answer stays bound",
+        "tests/behaviour/test_answers.py::test_an_answer_of_the_wrong_kind_leaves_the_question_open",
+        "pregel/engine/barrier.py",
+        "[(ERROR, error), *reopened(task, error)]",
+        "[(ERROR, error)]",
+    ),
+    mutant(
+        "exit: a load does not find what is held back",
+        "tests/behaviour/test_subgraph_state.py::test_a_persistent_subgraph_that_runs_twice_in_a_call_goes_on_from_its_first_run",
+        "pregel/engine/journal.py",
+        "            if self.held_saves:\n",
+        "            if False:\n",
     ),
     # policies
     mutant(
