@@ -1,6 +1,7 @@
 """Namespaces as one text each, in which those under a prefix are one range; and conditions on them.
 
-Labels hold no dot, so "a.b." is only ("a", "b"), and what starts with "a." is exactly what lies under ("a",).
+Labels hold no dot, so ".a.b." is only ("a", "b"), and what starts with ".a." is exactly what lies under ("a",). The dot
+at the beginning makes all namespaces what lies under (), with a bound behind it like any other.
 """
 
 from __future__ import annotations
@@ -11,23 +12,22 @@ from pregel.store.base.ops import ListNamespacesOp, MatchCondition
 
 Namespace = tuple[str, ...]
 AFTER_DOT = chr(ord(".") + 1)
-ALL = ("", "\U0010ffff\U0010ffff")
 
 
 def joined(namespace: Namespace) -> str:
     """A namespace as text."""
-    return "".join(f"{label}." for label in namespace)
+    return "." + "".join(f"{label}." for label in namespace)
 
 
 def split(text: str) -> Namespace:
     """The namespace that a text stands for."""
-    return tuple(text.split(".")[:-1])
+    return tuple(text.split(".")[1:-1])
 
 
 def under(prefix: Namespace) -> tuple[str, str]:
     """The texts of all namespaces under a prefix, itself among them: from the first on, up to before the second."""
     text = joined(prefix)
-    return (text, text[:-1] + AFTER_DOT) if text else ALL
+    return text, text[:-1] + AFTER_DOT
 
 
 def literal_prefix(op: ListNamespacesOp) -> Namespace:
