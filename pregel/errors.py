@@ -4,6 +4,7 @@
 
     GraphBubbleUp (BaseException)        signals that travel up through user code
     ├── GraphInterrupt                   a node asked a question; never an Exception, so no handler can swallow it
+    ├── CallWithdrawn                    what a task or a graph was called for is over before the call is
     ├── GraphDrained        ┐            also PregelError: they reach callers
     └── ParentCommand       ┘
 
@@ -26,6 +27,7 @@
     │   ├── UnknownInterruptError
     │   ├── AmbiguousResumeError (RuntimeError)
     │   ├── CheckpointNotFoundError (LookupError)
+    │   ├── ReplayMismatchError
     │   ├── ThreadNotFoundError (LookupError)
     │   ├── CannotResumeError
     │   ├── OutsideRunError (RuntimeError)
@@ -122,6 +124,10 @@ class GraphInterrupt(GraphBubbleUp):
     def __init__(self, interrupts: Sequence[Interrupt] = ()) -> None:
         super().__init__(tuple(interrupts))
         self.interrupts: tuple[Interrupt, ...] = tuple(interrupts)
+
+
+class CallWithdrawn(GraphBubbleUp):
+    """The call was taken back: the run that it was made in ended, or is being wound down."""
 
 
 class NodeInterrupt(GraphInterrupt):
@@ -256,6 +262,29 @@ class UnknownInterruptError(UsageError):
         self.reason, self.interrupt_ids, self.pending_ids = reason, tuple(interrupt_ids), tuple(pending_ids)
 
 
+class RejectedAnswer(str):
+    """A note on the error that an answer met; `id` is that of its question, which stays open."""
+
+    id: str
+
+    def __new__(cls, id: str) -> RejectedAnswer:
+        note = super().__new__(
+            cls, f"The answer to question {id} does not fit its response_schema; it can be given anew."
+        )
+        note.id = id
+        return note
+
+
+def is_invalid_resume(error: BaseException) -> bool:
+    """Whether an answer did not fit the `response_schema` of its question, which can be answered again."""
+    return bool(rejected_in(error))
+
+
+def rejected_in(error: BaseException) -> set[str]:
+    """The ids of the questions whose answers were rejected by this error."""
+    return {note.id for note in getattr(error, "__notes__", ()) if isinstance(note, RejectedAnswer)}
+
+
 class AmbiguousResumeError(UnknownInterruptError, RuntimeError):
     """One answer was given, but several questions are pending."""
 
@@ -266,6 +295,12 @@ class CheckpointNotFoundError(UsageError, LookupError):
     """The addressed checkpoint does not exist on this thread."""
 
     code = "CHECKPOINT_NOT_FOUND"
+
+
+class ReplayMismatchError(UsageError):
+    """A node that runs again called a graph with another input than the first time."""
+
+    code = "REPLAY_MISMATCH"
 
 
 class ThreadNotFoundError(UsageError, LookupError):
@@ -405,9 +440,10 @@ class ParentCommand(GraphBubbleUp, UsageError):
 
     code = "PARENT_COMMAND"
 
-    def __init__(self, command: Command[Any]) -> None:
+    def __init__(self, command: Command[Any], *more: Command[Any]) -> None:
         UsageError.__init__(self, fix="Command(graph=Command.PARENT) works only in a graph that runs inside another.")
         self.command = command
+        self.commands = (command, *more)
 
 
 # -- whose fault: the store's ----------------------------------------------------------------------------------------

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pregel.config import running_task
 from pregel.errors import InvalidInputError
 
+if TYPE_CHECKING:
+    from pregel.engine.future import CallFuture
+
+T = TypeVar("T")
 C = TypeVar("C")
 
 
@@ -75,6 +80,14 @@ class RunControl:
         return self.drain_reason is not None
 
 
+class Steps(Protocol):
+    """The running task, as a store for what it makes once."""
+
+    def recall(self, key: str) -> tuple[Any, ...]: ...
+
+    def keep(self, key: str, value: Any) -> CallFuture[Any]: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime(Generic[C]):
     """What a node gets as its ``runtime`` parameter.
@@ -94,6 +107,36 @@ class Runtime(Generic[C]):
     control: RunControl | None = None
     fence: int = 0
     _key: Callable[[], str] = field(default=_no_key, repr=False)
+    _steps: Steps | None = field(default=None, repr=False)
+
+    def step(self, key: str, producer: Callable[[], T]) -> T:
+        """The value that `producer` returned the first time that this task came here: made once, stored, and read
+        again in every later attempt and resume.
+
+        `key` names the value within the task. SerializationError for a value that would not come back equal; nothing
+        is stored then.
+        """
+        steps = self._steps
+        if steps is None:
+            return producer()
+        if known := steps.recall(key):
+            stored: T = known[0]
+            return stored
+        value = producer()
+        steps.keep(key, value).result()
+        return value
+
+    async def astep(self, key: str, producer: Callable[[], T | Awaitable[T]]) -> T:
+        """Like `step`, awaited; `producer` may be a coroutine function."""
+        steps = self._steps
+        if steps is not None and (known := steps.recall(key)):
+            stored: T = known[0]
+            return stored
+        made = producer()
+        value: T = await made if isawaitable(made) else made
+        if steps is not None:
+            await steps.keep(key, value)
+        return value
 
     @property
     def idempotency_key(self) -> str:

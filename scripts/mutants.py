@@ -30,6 +30,8 @@ TYPED = "tests/simulation/test_explore_deep.py::test_subgraphs_whose_input_is_ma
 ANSWERS = "tests/simulation/test_explore_questions.py::test_an_answer_survives_every_death_of_the_run_that_got_it"
 ASYNC = "tests/simulation/test_explore_durability.py::test_a_fan_out_ends_the_same_after_every_death[async]"
 EXIT = "tests/simulation/test_explore_durability.py::test_subgraphs_end_the_same_after_a_crash_and_a_cancellation[exit]"
+CALLS = "tests/simulation/test_explore_calls.py::test_tasks_end_the_same_after_every_death"
+TASKS = "tests/behaviour/test_tasks.py"
 POLICIES = "tests/simulation/test_explore_policies.py"
 AHEAD = "tests/simulation/test_write_ahead.py"
 SAVERS = "tests/behaviour/savers/test_appends.py"
@@ -37,6 +39,7 @@ UPKEEP = "tests/behaviour/savers/test_housekeeping.py"
 LOGS = "tests/simulation/test_explore_logs.py::test_logs_end_the_same_in_every_order_and_after_every_death"
 LISTS = "tests/behaviour/savers/test_log_channels.py"
 BATCHES = "tests/unit/test_batches.py"
+AUTHORITY = "tests/behaviour/test_authority.py"
 FIRST_TIER = "tests/behaviour/test_first_tier_savers.py"
 
 
@@ -276,6 +279,88 @@ MUTANTS = (
         "WHERE tno = ?6 AND epoch = ?7 AND gen = ?8 AND seq = ?9",
         "WHERE tno = ?6 AND ?7 AND gen = ?8 AND ?9",
     ),
+    # who owns a thread
+    mutant(
+        "a lapsed lease is never taken over",
+        f"{AUTHORITY}::test_a_thread_whose_lease_has_lapsed_is_taken_over[sync-memory]",
+        "pregel/checkpoint/memory.py",
+        "thread.run is None or claim.dead or thread.lapsed(now)",
+        "thread.run is None or claim.dead",
+    ),
+    mutant(
+        "a live lease is taken for a lapsed one",
+        f"{AUTHORITY}::test_a_thread_that_another_host_holds_is_busy_until_its_lease_lapses[sync-memory]",
+        "pregel/engine/authority.py",
+        "        if row.lapsed:\n            return False",
+        "        if True:\n            return True",
+    ),
+    mutant(
+        "the epoch does not rise with a takeover",
+        f"{AUTHORITY}::test_a_thread_whose_lease_has_lapsed_is_taken_over[sync-memory]",
+        "pregel/checkpoint/memory.py",
+        "            thread.epoch = max(thread.epoch + 1, int(now * 1000))\n",
+        "",
+    ),
+    mutant(
+        "two owners: an append is not compared with the run",
+        "tests/simulation/test_two_owners.py::test_in_every_order_no_two_appends_land_under_one_expectation[sync]",
+        "pregel/checkpoint/memory.py",
+        "                or thread.seq != append.seq\n"
+        "                or thread.run != append.run\n"
+        "                or thread.epoch != append.epoch\n",
+        "",
+    ),
+    mutant(
+        "a renewal is not compared with the run",
+        f"{AUTHORITY}::test_a_lost_lease_is_found_out_by_the_heartbeat[memory]",
+        "pregel/checkpoint/memory.py",
+        "thread is not None and (thread.epoch, thread.run) == (epoch, run) else None",
+        "thread is not None else None",
+    ),
+    mutant(
+        "the heartbeat renews nothing",
+        f"{AUTHORITY}::test_the_heartbeat_renews_what_has_not_moved_since_it_looked[memory]",
+        "pregel/checkpoint/heartbeat.py",
+        "if not holder.has_moved(since):",
+        "if holder.has_moved(since):",
+    ),
+    mutant(
+        "exit: a late run starts its next task",
+        f"{AUTHORITY}::test_a_run_that_lost_its_thread_writes_nothing_and_starts_nothing[sync-memory-exit]",
+        "pregel/engine/authority.py",
+        "return lease.uptime() >= self.deadline and self.renews",
+        "return False",
+    ),
+    mutant(
+        "a run's copy in a forked child goes on",
+        "tests/kill/test_owners.py::test_the_copy_of_a_run_in_a_forked_child_never_writes[sqlite]",
+        "pregel/engine/authority.py",
+        "self.epoch, self.deadline = -1, 0.0",
+        "pass",
+    ),
+    mutant(
+        "what another run asks is not heard",
+        "tests/behaviour/test_concurrency.py::"
+        "test_interrupt_stops_the_other_run_after_its_step_and_keeps_what_it_did[sync-memory]",
+        "pregel/engine/authority.py",
+        "            self.asked = asked\n",
+        "            pass\n",
+    ),
+    mutant(
+        "a run that meets its own thread is not told so",
+        "tests/behaviour/test_concurrency.py::"
+        "test_a_run_that_meets_its_own_thread_is_told_so_in_any_mode[sync-memory-reject]",
+        "pregel/engine/authority.py",
+        "        if run in self.around:",
+        "        if not run:",
+    ),
+    mutant(
+        "a stream that is pulled gives way to anybody",
+        f"{AUTHORITY}::test_a_stream_that_another_task_pulls_is_busy",
+        "pregel/engine/parked.py",
+        "return caller == self.caller or lease.uptime() - self.since >= GRACE",
+        "return True",
+    ),
     mutant(
         "a refused append is taken for one that landed",
         FLAT,
@@ -298,19 +383,19 @@ MUTANTS = (
         (
             Edit(
                 "pregel/engine/drive_sync.py",
-                "                    self.record(step, reply)\n",
-                "                    pass\n",
+                "                if self.journal is not None:\n                    self.record(step, reply)\n",
+                "",
             ),
             Edit(
                 "pregel/engine/drive_sync.py",
-                "                    reply.append(copy_context().run(run_body, step.start[0]))\n",
-                "                    reply.append(copy_context().run(run_body, step.start[0]))\n"
-                "                    self.record(step, reply)\n",
+                "                    reply.append(event)\n",
+                "                    reply.append(event)\n                    self.record(step, reply)\n",
             ),
             Edit(
                 "pregel/engine/drive_sync.py",
-                "                self.set_off(step, reply)\n",
-                "                self.set_off(step, reply)\n                self.record(step, reply)\n",
+                "                self.set_off(step, reply)\n                while step.wait and not reply:\n",
+                "                self.set_off(step, reply)\n                self.record(step, reply)\n"
+                "                while step.wait and not reply:\n",
             ),
         ),
     ),
@@ -442,6 +527,86 @@ MUTANTS = (
             Edit("pregel/checkpoint/held.py", "if held is None or held.seq != append.seq:", "if held is None:"),
             Edit("pregel/checkpoint/held.py", "if held.epoch != claim.epoch or not (", "if not ("),
         ),
+    ),
+    # calls
+    mutant(
+        "call: its result is not stored",
+        CALLS,
+        "pregel/engine/calls.py",
+        "        self.barrier.keep(call, rows)\n",
+        "",
+        says="[rules]",
+    ),
+    mutant(
+        "call: a stored result is not read",
+        CALLS,
+        "pregel/engine/calls.py",
+        "stored = self.frame.recalled.get(made.id)",
+        "stored = None",
+        says="[laws]",
+    ),
+    mutant(
+        "call: its caller ends before it",
+        "tests/simulation/test_explore_calls.py::test_attempts_of_calls_and_of_their_caller_never_overlap",
+        "pregel/engine/calls.py",
+        "if out := self.out.get(task):",
+        "if (out := self.out.get(task)) and False:",
+    ),
+    mutant(
+        "call: it goes on although its caller failed",
+        f"{TASKS}::test_a_caller_that_fails_cancels_its_calls",
+        "pregel/engine/calls.py",
+        "            if isinstance(event, Failed | Gone):\n",
+        "            if False:\n",
+    ),
+    mutant(
+        "call: a question that nobody waits for is dropped",
+        f"{TASKS}::test_a_question_nobody_waits_for_still_pauses",
+        "pregel/engine/calls.py",
+        "if isinstance(event, Done) and (asked := self.asked.get(task)):",
+        "if False and (asked := self.asked.get(task)):",
+    ),
+    mutant(
+        "call: what is done once is not stored",
+        "tests/behaviour/test_called_graphs.py::test_what_changes_is_kept_by_a_step",
+        "pregel/engine/calls.py",
+        "            step.writes.append(record)\n",
+        "            pass\n",
+    ),
+    mutant(
+        "call: a future is left when the consumer leaves",
+        f"{TASKS}::test_a_consumer_that_leaves_loses_no_result",
+        "pregel/engine/drive_sync.py",
+        "        self._withdraw_calls()  # what the last Step wanted settled may not have been\n",
+        "",
+    ),
+    mutant(
+        "call: a graph starts anew on a resume",
+        "tests/simulation/test_explore_calls.py::test_called_graphs_end_the_same_after_every_death",
+        "pregel/engine/family.py",
+        "resuming=not task.fresh, fingerprint",
+        "resuming=False, fingerprint",
+    ),
+    mutant(
+        "call: the input of a graph that goes on is not compared",
+        "tests/behaviour/test_called_graphs.py::test_a_replay_with_another_input_is_an_error",
+        "pregel/engine/resume.py",
+        "if resuming and saved is not None and saved.metadata",
+        "if False and saved is not None and saved.metadata",
+    ),
+    mutant(
+        "a rejected answer stays bound",
+        "tests/behaviour/test_answers.py::test_an_answer_of_the_wrong_kind_leaves_the_question_open",
+        "pregel/engine/barrier.py",
+        "[(ERROR, error), *reopened(task, error)]",
+        "[(ERROR, error)]",
+    ),
+    mutant(
+        "exit: a load does not find what is held back",
+        "tests/behaviour/test_subgraph_state.py::test_a_persistent_subgraph_that_runs_twice_in_a_call_goes_on_from_its_first_run",
+        "pregel/engine/journal.py",
+        "            if self.held_saves:\n",
+        "            if False:\n",
     ),
     # policies
     mutant(

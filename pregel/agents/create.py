@@ -28,7 +28,7 @@ from pregel.agents.tools.base import Tool
 from pregel.agents.tools.foreign import as_tool
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.constants import END, START
-from pregel.errors import DefinitionError
+from pregel.errors import DefinitionError, InvalidUpdateError
 from pregel.graph.state import CompiledStateGraph, StateGraph
 from pregel.messages import SystemMessage, with_ids
 from pregel.types import Checkpointer, Command
@@ -245,13 +245,27 @@ def _node(hook: Hook) -> Any:
 
     def work(state: Any, running: Any) -> Any:
         result = yield from hook.node_flow(state, running)
-        if isinstance(result, Mapping) and result.get("messages"):
-            return {**result, "messages": with_ids(result["messages"])}
-        if isinstance(result, Command) and isinstance(result.update, Mapping) and result.update.get("messages"):
-            return replace(result, update={**result.update, "messages": with_ids(result.update["messages"])})
-        return result
+        update = result.update if isinstance(result, Command) else result
+        if not isinstance(update, Mapping):
+            return result
+        _check_jump(hook, update.get("jump_to"))
+        if not update.get("messages"):
+            return result
+        update = {**update, "messages": with_ids(update["messages"])}
+        return replace(result, update=update) if isinstance(result, Command) else update
 
     return work
+
+
+def _check_jump(hook: Hook, to: Any) -> None:
+    """InvalidUpdateError for a jump to what the hook does not declare: its edges do not lead there."""
+    if to is not None and to not in hook.can_jump_to:
+        declared = ", ".join(hook.can_jump_to) or "nothing"
+        raise InvalidUpdateError(
+            f"{hook.title} jumps to {to!r}, and declares {declared} as where it may jump to.",
+            fix="Name it in can_jump_to, or leave can_jump_to out; targets are 'tools', 'model' and 'end'.",
+            node=hook.title,
+        )
 
 
 def _unique(names: Sequence[str]) -> list[str]:

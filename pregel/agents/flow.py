@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
+import threading
 import time
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
@@ -73,6 +75,29 @@ def calling(function: Callable[..., Any], *args: Any) -> Either:
     """A call of a function of the user's, which may be a coroutine function."""
     sync, awaited = (None, function) if is_async_callable(function) else (function, None)
     return either(sync, awaited, *args, name=getattr(function, "__name__", type(function).__name__))
+
+
+async def on_own_thread(call: Callable[[], T]) -> T:
+    """What a call gives that blocks while the loop works for it: on a thread of its own, for a pool could be full of
+    such calls, with no thread left for what they wait for.
+    """
+    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(setter: Callable[[Any], None], value: Any) -> None:
+        if not done.done():  # the one who waits was cancelled
+            setter(value)
+
+    def work() -> None:
+        try:
+            result = context.run(call)
+        except BaseException as error:
+            loop.call_soon_threadsafe(settle, done.set_exception, error)
+        else:
+            loop.call_soon_threadsafe(settle, done.set_result, result)
+
+    threading.Thread(target=work, name="pregel-hook", daemon=True).start()
+    return await done
 
 
 class FlowRunnable(Runnable):

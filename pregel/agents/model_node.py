@@ -12,7 +12,7 @@ from pregel.agents.history import in_order, with_answers, with_call_ids
 from pregel.agents.middleware.base import Hook
 from pregel.agents.middleware.compose import compose
 from pregel.agents.middleware.requests import ExtendedModelResponse, ModelRequest, ModelResponse
-from pregel.agents.models.base import ChatModel, ChatRequest, aanswered, answered, tool_spec
+from pregel.agents.models.base import ChatModel, ChatRequest, ToolSpec, aanswered, answered, tool_spec
 from pregel.agents.models.init import as_model
 from pregel.agents.schema_pydantic import InvalidArguments
 from pregel.agents.structured_output import (
@@ -116,8 +116,8 @@ class ModelNode:
         return strategy
 
     def _request(self, request: ModelRequest, model: ChatModel, strategy: Any) -> ChatRequest:
-        self._check_tools(request.tools)
         specs = [tool_spec(tool) for tool in request.tools]
+        self._check_tools(specs)
         choice, output = request.tool_choice, None
         if isinstance(strategy, ToolStrategy):
             specs += [spec.as_tool() for spec in strategy.schema_specs]
@@ -135,8 +135,8 @@ class ModelNode:
             settings=settings,
         )
 
-    def _check_tools(self, tools: Sequence[Any]) -> None:
-        unknown = [tool.name for tool in tools if isinstance(tool, Tool) and tool.name not in self.known]
+    def _check_tools(self, specs: Sequence[Any]) -> None:
+        unknown = [spec.name for spec in specs if isinstance(spec, ToolSpec) and spec.name not in self.known]
         if unknown and not self.open_tools:
             raise InvalidInputError(
                 f"A middleware added tools that nobody runs: {', '.join(map(repr, unknown))}.",

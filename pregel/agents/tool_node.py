@@ -28,11 +28,12 @@ from pregel.agents.tools.inject import InjectedState, InjectedStore, ToolRuntime
 from pregel.agents.tools.result import answer, is_answer
 from pregel.agents.tools.result import to_content as msg_content_output
 from pregel.config import RunnableConfig, current_task, question_scope
-from pregel.errors import GraphBubbleUp, GraphInterrupt, InvalidInputError, OutsideRunError
+from pregel.errors import GraphBubbleUp, GraphInterrupt, InvalidInputError, OutsideRunError, told
 from pregel.flow import arun, run
 from pregel.messages import REMOVE_ALL_MESSAGES, ToolCall, ToolMessage, whole_messages, with_ids
 from pregel.messages.convert import kind_of
 from pregel.runnable import Runnable, is_async_callable
+from pregel.tokens import Sink, tool_sink
 from pregel.types import Command
 
 __all__ = [
@@ -163,18 +164,23 @@ class ToolNode(Runnable):
         """The answer to one call, whatever happens to its tool."""
         if call.get("type") == "invalid_tool_call":
             return unreadable(call)
-        runtime = base.override(tool_call_id=call["id"])
+        shown = _Shown.of(call)
+        runtime = base.override(tool_call_id=call["id"], **({} if shown is None else {"_emit": shown.delta}))
         tool = self.tools_by_name.get(call["name"])
         request = ToolCallRequest(tool_call=call, tool=tool, state=base.state, runtime=runtime)
         try:
-            result = yield from self._chain(request)
+            result = self._checked((yield from self._chain(request)), call)
         except GraphBubbleUp:
             raise
         except Exception as error:
+            if shown is not None:
+                shown.failed(error)
             if not self.policy.tells(error):
                 raise
             return _error(self.policy.words(error), call)
-        return self._checked(result, call)
+        if shown is not None:
+            shown.finished(result)
+        return result
 
     def _run_tool(self, request: ToolCallRequest) -> AgentFlow[Any]:
         """The innermost step: the tool itself."""
@@ -228,6 +234,32 @@ class ToolNode(Runnable):
         if not any(isinstance(one, Command) for one in flat):
             return flat if listed else {self.messages_key: with_ids(flat)}
         return [one if isinstance(one, Command) else {self.messages_key: with_ids([one])} for one in flat]
+
+
+class _Shown:
+    """What a stream in mode ``tools`` is told of one call."""
+
+    def __init__(self, sink: Sink, call: Any) -> None:
+        self.sink, self.id = sink, {"tool_call_id": call["id"]}
+        self.sink({"event": "tool-started", **self.id, "tool_name": call["name"], "input": call["args"]})
+
+    @classmethod
+    def of(cls, call: Any) -> _Shown | None:
+        """The teller for a call; None when nobody listens."""
+        sink = tool_sink()
+        return None if sink is None else cls(sink, call)
+
+    def delta(self, delta: Any) -> None:
+        self.sink({"event": "tool-output-delta", **self.id, "delta": delta})
+
+    def failed(self, error: Exception) -> None:
+        self.sink({"event": "tool-error", **self.id, "message": told(error, str)})
+
+    def finished(self, result: Any) -> None:
+        if getattr(result, "status", "success") == "error":
+            self.sink({"event": "tool-error", **self.id, "message": result.text})
+        else:
+            self.sink({"event": "tool-finished", **self.id, "output": result})
 
 
 def tools_condition(state: Any, messages_key: str = "messages") -> Literal["tools", "__end__"]:

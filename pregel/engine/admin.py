@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pregel.channels import LastValue
 from pregel.checkpoint.keys import hash16
 from pregel.checkpoint.records import Load, Page, Release, Saved, Source, TaskWrites
 from pregel.engine.apply import Applied, Input, apply
@@ -20,7 +21,7 @@ from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK, uuid_text
 from pregel.engine.input import input_writes
 from pregel.engine.plan import END, INPUT, START, TASKS, plan
-from pregel.engine.resume import commit, handler_tasks, restore, stored_results
+from pregel.engine.resume import FINGERPRINT, commit, handler_tasks, restore, stored_results
 from pregel.engine.snapshot import checkpoint_config, snapshot
 from pregel.engine.task import PULL, Task
 from pregel.errors import CheckpointNotFoundError, InvalidUpdateError, PregelError
@@ -60,25 +61,31 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
             fix="Take an id from get_state_history(config).",
             thread=frame.run.thread,
         )
+    if saved is not None and saved.ns:  # what it hangs on, so that its parent goes on with it
+        kept = {key: saved.metadata[key] for key in ("parents", FINGERPRINT) if key in saved.metadata}
+        frame.metadata = {**frame.metadata, **kept}
     restore(frame, saved)
     if saved is None and supersteps[0][0].as_node != INPUT:
         frame.state.step = 0  # there is no input checkpoint before this one
     step = Step(wait=False)
     step.claim = True
     try:
-        siblings: list[Task] = []
+        siblings, whole = list[Task](), False
         if saved is not None and checkpoint is None and not _stands_alone(supersteps[0]):
             _apply_outside(frame, saved)
-            siblings = _siblings(frame, saved, supersteps[0])
+            siblings, whole = _siblings(frame, saved, supersteps[0])
         for updates in supersteps:
-            step = yield from _superstep(frame, saved, updates, siblings, step)
+            step = yield from _superstep(frame, saved, updates, siblings, step, whole=whole)
             saved, siblings = None, []
         tasks = plan(frame.plan, frame)
     except PregelError as error:
         return Result("failed", error=error)
     step.release = Release("interrupted" if tasks else "idle", "updated" if tasks else "")
     yield step
-    return Result("done", checkpoint_config(frame.run.thread, frame.ns, frame.state.checkpoint))
+    config = checkpoint_config(frame.run.thread, frame.ns, frame.state.checkpoint)
+    if frame.ns:
+        config["configurable"]["checkpoint_map"] = {**frame.metadata["parents"], frame.ns: frame.state.checkpoint}
+    return Result("done", config)
 
 
 def _load(frame: Frame, checkpoint: str | None) -> Flow[tuple[Saved | None, str]]:
@@ -94,7 +101,13 @@ def _stands_alone(updates: Sequence[StateUpdate]) -> bool:
 
 
 def _superstep(
-    frame: Frame, saved: Saved | None, updates: Sequence[StateUpdate], siblings: Sequence[Task], step: Step
+    frame: Frame,
+    saved: Saved | None,
+    updates: Sequence[StateUpdate],
+    siblings: Sequence[Task],
+    step: Step,
+    *,
+    whole: bool = False,
 ) -> Flow[Step]:
     """One superstep of updates, queued in a step that was not performed yet."""
     as_node = updates[0].as_node
@@ -114,6 +127,8 @@ def _superstep(
         finished.append(Input(writes, name, _consumed_by(frame, name)))
         if frame.stored and writes:
             _show(frame, step, name, update, writes, len(finished))
+    if whole:
+        siblings = _agreeing(frame, siblings, finished)
     _commit(frame, step, apply(frame.plan, frame.state, [*siblings, *finished]), "update")
     return step
 
@@ -200,16 +215,26 @@ def _pending(frame: Frame, saved: Saved) -> tuple[list[Task], list[Task]]:
     return tasks, [task for task in tasks if task.writes or task in handled]
 
 
-def _siblings(frame: Frame, saved: Saved, updates: Sequence[StateUpdate]) -> list[Task]:
-    """The finished tasks of the pending step that stay, because the updates stand in for other tasks of that step."""
+def _siblings(frame: Frame, saved: Saved, updates: Sequence[StateUpdate]) -> tuple[list[Task], bool]:
+    """The finished tasks of the pending step that stay, because the updates stand in for other tasks of that step.
+
+    And whether the step is whole: then its barrier met an error, which the update is there to mend.
+    """
     tasks, finished = _pending(frame, saved)
     for_tasks = {update.task_id for update in updates}
     for_nodes = {_node_of(frame, update, len(updates)) for update in updates if update.task_id is None}
     if not any(task.id in for_tasks or task.name in for_nodes for task in tasks):
-        return []
+        return [], False
     open_nodes = {task.name for task in tasks if not task.writes}
     replaced = for_nodes - open_nodes
-    return [task for task in finished if task.id not in for_tasks and task.name not in replaced]
+    return [task for task in finished if task.id not in for_tasks and task.name not in replaced], not open_nodes
+
+
+def _agreeing(frame: Frame, siblings: Sequence[Task], updates: Sequence[Input]) -> list[Task]:
+    """The siblings of a step that could not be applied, without those that wrote the same single value."""
+    written = {channel for update in updates for channel, _ in update.writes}
+    single = {channel for channel in written if isinstance(frame.plan.channels.get(channel), LastValue)}
+    return [task for task in siblings if single.isdisjoint(channel for channel, _ in task.writes)]
 
 
 def _clear(frame: Frame, saved: Saved | None, step: Step) -> Step:

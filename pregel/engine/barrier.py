@@ -16,9 +16,24 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pregel.checkpoint.records import ATTEMPT, ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, RESUME, TaskWrites
+from pregel.checkpoint.records import ATTEMPT, ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, REJECTED, RESUME, TaskWrites
+from pregel.engine.calls import Calls
 from pregel.engine.clock import left_behind, timed_out
-from pregel.engine.effects import Cancel, Done, Drain, Due, Event, Failed, Flow, Gone, Paused, Step, Timeout
+from pregel.engine.effects import (
+    Cancel,
+    Done,
+    Drain,
+    Due,
+    Event,
+    Failed,
+    Flow,
+    Gone,
+    Noted,
+    Paused,
+    Pushed,
+    Step,
+    Timeout,
+)
 from pregel.engine.frame import Frame
 from pregel.engine.running import TICKS
 from pregel.engine.task import Task, Tries, handling
@@ -31,6 +46,7 @@ from pregel.errors import (
     NodeTimeoutError,
     ParentCommand,
     StepTimeoutError,
+    rejected_in,
     told,
 )
 from pregel.types import Interrupt, RetryPolicy, seconds
@@ -45,6 +61,7 @@ class Barrier:
     failed: Sequence[tuple[Task, BaseException]] = ()
     paused: Sequence[tuple[Task, tuple[Interrupt, ...]]] = ()
     commands: Sequence[tuple[Task, ParentCommand]] = ()
+    calls: Calls | None = None  # made when the first task calls something
     late: Mapping[Task, BaseException] = {}  # attempts that passed a limit and have not ended yet
 
     def __init__(self, frame: Frame, tasks: Sequence[Task], ready: Sequence[Task]) -> None:
@@ -66,8 +83,17 @@ class Barrier:
         else:
             step.start += self.ready
             if self.frame.plan.policed:
-                self._watch(self.ready, step)
+                self.watch(self.ready, step)
+        step = yield from self._hear(step)
+        if self.calls is not None:
+            self.frame.recalled.clear()
+        return step
+
+    def _hear(self, step: Step) -> Flow[Step]:
+        """Hear of all that is out."""
         while self.open:
+            if self.calls is not None and self.calls.wants_family(step):
+                return (yield from self.frame.run.multiplex(self._hear(step), self.open, self.frame))
             events = yield step
             step = Step()
             self.feed(events, step)
@@ -89,9 +115,15 @@ class Barrier:
     def feed(self, events: Sequence[Event], step: Step) -> None:
         """Take in what happened; wishes that follow from it go into the step."""
         for event in events:
+            if self.calls is not None:
+                heard = self.calls.passed(event, step)
+                if heard is None:
+                    continue
+                event = heard
             _FEEDERS[type(event)](self, event, step)
         if step.cancel:  # news of one batch: what ended is not cancelled, what is cancelled does not start
-            step.cancel = [(task, abandon) for task, abandon in step.cancel if task in self.open]
+            wanted = dict(step.cancel)  # a call may be cancelled with its caller and by itself
+            step.cancel = [(task, abandon) for task, abandon in wanted.items() if task in self.open]
             stopped = {task for task, _ in step.cancel}
             step.start = [task for task in step.start if task not in stopped]
         if self.open and self.unsaved:  # somebody is still out: what came in so far is stored now
@@ -130,7 +162,7 @@ class Barrier:
         self.open.remove(task)
         return True
 
-    def _watch(self, tasks: Sequence[Task], step: Step) -> None:
+    def watch(self, tasks: Sequence[Task], step: Step) -> None:
         """Set the timers of attempts that start now, and note when those that may come again were first tried."""
         plan, timers = self.frame.plan, list(step.after)
         for task in tasks:
@@ -173,7 +205,7 @@ class Barrier:
         task, error = event.task, event.error
         if not self._ends(task):
             return
-        if isinstance(error, ParentCommand) and self.frame.ns:
+        if isinstance(error, ParentCommand) and (self.frame.ns or self.frame.home):
             self.commands = sorted([*self.commands, (task, error)], key=lambda pair: _order(pair[0]))
             return
         if isinstance(error, GraphDrained):  # of a graph inside: the step ends with its siblings and is not applied
@@ -197,23 +229,38 @@ class Barrier:
             return
         self.failed = [*self.failed, (task, error)]
         if not isinstance(error, ParentCommand):
-            self.keep(task, [(ERROR, error)])
+            self.keep(task, [(ERROR, error), *reopened(task, error)])
         if self.frame.traced:
             show_end(self.frame, step, task, error=error)
         self._stop(step)
 
-    def _try_again(self, task: Task, error: BaseException, policy: RetryPolicy, step: Step) -> None:
+    def _try_again(self, task: Task, error: BaseException, policy: RetryPolicy, step: Step) -> Task:
         again = task.again()
         again.tries = (task.tries or Tries()).failed(told(error), task.began)
         self.keep(task, [(ATTEMPT, list(again.tries))])
         self.open.add(again)
         step.after = [*step.after, (policy.wait(again.tries.failures), policy.jitter, Due(again))]
+        return again
 
     def _begin(self, task: Task, step: Step) -> None:
         self.open.add(task)
         step.start.append(task)
         if self.frame.plan.policed:
-            self._watch([task], step)
+            self.watch([task], step)
+
+    def retry(self, event: Failed, step: Step) -> Task | None:
+        """The next attempt of a call, which starts after its backoff; None when there is none."""
+        task = event.task
+        policy = None if self.cancelled or self.failed else _policy_for(task, event.error)
+        return None if policy is None else self._try_again(task, event.error, policy, step)
+
+    def _pushed(self, event: Pushed, step: Step) -> None:
+        self.calls = self.calls or Calls(self)
+        self.calls.push(event, step)
+
+    def _noted(self, event: Noted, step: Step) -> None:
+        self.calls = self.calls or Calls(self)
+        self.calls.note(event, step)
 
     def _gone(self, event: Gone, step: Step) -> None:
         task = event.task
@@ -264,7 +311,8 @@ class Barrier:
         self.draining = event.why
 
     def _stop(self, step: Step, *, abandon: bool = False) -> None:
-        step.cancel = [*step.cancel, *((task, abandon) for task in self.open)]
+        held = self.calls.held if self.calls is not None else ()  # these have ended, and wait for their calls only
+        step.cancel = [*step.cancel, *((task, abandon) for task in self.open if task not in held)]
 
 
 def take_in(frame: Frame, task: Task, writes: list[tuple[str, Any]], step: Step) -> TaskWrites | None:
@@ -288,6 +336,15 @@ def _order(task: Task) -> tuple[Any, ...]:
     return task.order
 
 
+def reopened(task: Task, error: BaseException) -> list[tuple[str, Any]]:
+    """The rows that open questions again whose answers did not fit: all other answers stay."""
+    rejected = rejected_in(error) & task.answers.keys()
+    if not rejected:
+        return []
+    kept = {id: answer for id, answer in task.answers.items() if id not in rejected}
+    return [(RESUME, kept), (REJECTED, sorted(rejected))]
+
+
 def _is_failure(error: BaseException) -> bool:
     """Whether an error is a node's failure, which may be tried again and handled; signals and our own bugs are not."""
     return isinstance(error, Exception) and not isinstance(error, GraphBubbleUp | InternalError | StepTimeoutError)
@@ -296,7 +353,7 @@ def _is_failure(error: BaseException) -> bool:
 def _policy_for(task: Task, error: BaseException) -> RetryPolicy | None:
     """The first policy that wants this error tried again, if it has attempts left."""
     policies = task.node.retry_policy
-    if not policies or not _is_failure(error) or getattr(error, "still_running", False):
+    if not policies or not _is_failure(error) or rejected_in(error) or getattr(error, "still_running", False):
         return None
     for policy in policies:
         if policy.wants(error):  # type: ignore[arg-type]  # a failure is an Exception
@@ -320,6 +377,8 @@ _FEEDERS: dict[type[Event], Callable[[Barrier, Any, Step], None]] = {
     Failed: Barrier._failed,
     Gone: Barrier._gone,
     Due: Barrier._due,
+    Pushed: Barrier._pushed,
+    Noted: Barrier._noted,
     Timeout: Barrier._timeout,
     Cancel: Barrier._cancel,
     Drain: Barrier._drain,

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
 from pregel.config import current_task
-from pregel.engine.effects import Done, Entered, Failed, Paused, TaskEvent
+from pregel.engine.above import for_graph_of
+from pregel.engine.effects import Done, Entered, Failed, Gone, Paused, TaskEvent
 from pregel.engine.task import Task
-from pregel.errors import GraphInterrupt, NodeCancelledError, ParentCommand
+from pregel.errors import CallWithdrawn, GraphInterrupt, NodeCancelledError, ParentCommand
 from pregel.runnable import Runnable
 
 
@@ -61,6 +63,8 @@ def run_body(task: Task) -> TaskEvent:
             write_plainly(task, output)
         return ended(task, None) if task.asked else Done(task, task.writes)
     except (GraphInterrupt, ParentCommand, Exception) as error:
+        if isinstance(error, ParentCommand) and arrives(task, error):
+            return run_body(task)
         return ended(task, error)
     except BaseException as error:
         if (event := ended_beyond(task, error)) is None:
@@ -85,12 +89,20 @@ def _write_asking(task: Task, output: Any) -> None:
 def ended(task: Task, error: BaseException | None) -> TaskEvent:
     """The event of an attempt that asked or raised; asked beats failed."""
     asked = task.asked or asked_in(error)
-    if asked:
+    if asked or isinstance(error, GraphInterrupt):  # a graph that the node called stopped at a breakpoint: asks nothing
         return Paused(task, tuple(asked))
     assert error is not None
     if not isinstance(error, ParentCommand):
         _annotate(error, task)
     return Failed(task, error)
+
+
+def arrives(task: Task, error: ParentCommand) -> bool:
+    """Whether commands from a graph that the node called are for the graph of this node: they become its output."""
+    if task.asked or not all(for_graph_of(task, command) for command in error.commands):
+        return False
+    task.phase, task.output = "leave", [replace(command, graph=None) for command in error.commands]
+    return True
 
 
 def ended_beyond(task: Task, error: BaseException) -> TaskEvent | None:
@@ -102,6 +114,8 @@ def ended_beyond(task: Task, error: BaseException) -> TaskEvent | None:
         return None
     if task.asked or asked_in(error):
         return ended(task, error)
+    if isinstance(error, CallWithdrawn):
+        return Gone(task)
     asyncio = sys.modules.get("asyncio")  # importing it costs as much as importing this package
     if asyncio is None or not isinstance(error, asyncio.CancelledError):
         return None

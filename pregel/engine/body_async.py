@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from pregel.config import current_task
-from pregel.engine.body import ended, ended_beyond, opened, write_plainly
+from pregel.engine.body import arrives, ended, ended_beyond, opened, write_plainly
 from pregel.engine.effects import Done, Entered, TaskEvent
 from pregel.engine.task import Task
 from pregel.errors import GraphInterrupt, ParentCommand
@@ -36,6 +36,8 @@ async def arun_body(task: Task) -> TaskEvent:
             write_plainly(task, output)
         return ended(task, None) if task.asked else Done(task, task.writes)
     except (GraphInterrupt, ParentCommand, Exception) as error:
+        if isinstance(error, ParentCommand) and arrives(task, error):
+            return await arun_body(task)
         return ended(task, error)
     except BaseException as error:
         if _cancelled(error) or (event := ended_beyond(task, error)) is None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import checked_place
@@ -19,14 +21,16 @@ from pregel.engine.family import family
 from pregel.engine.frame import Frame, Run
 from pregel.engine.ids import Ids
 from pregel.engine.journal import Journal
-from pregel.engine.resume import Entry
+from pregel.engine.nested import place_of
+from pregel.engine.resume import Entry, Replay
 from pregel.engine.running import Running
-from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, ThreadBusy
+from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, SerializationError, ThreadBusy
 from pregel.tokens import connect
 from pregel.types import DURABILITIES, STREAM_MODES
 
 if TYPE_CHECKING:
     from pregel.callbacks import GraphCallbacks
+    from pregel.engine.calls import GraphCall
     from pregel.engine.effects import Chunk, Flow, Result
     from pregel.engine.pregel import Pregel
 
@@ -55,6 +59,7 @@ class Call:
         "graph",
         "input",
         "limit",
+        "map",
         "modes",
         "nested",
         "ns",
@@ -88,7 +93,7 @@ class Call:
         self.input = input
         own = (config or {}).get("configurable") or {}
         ambient = current_task.get()
-        self.nested: Any = ambient if isinstance(ambient, Running) and not _has_place(own) else None
+        self.nested: Any = ambient if isinstance(ambient, Running) and _is_inside(ambient, own) else None
         self.around: frozenset[bytes] = ambient.frame.run.held if isinstance(ambient, Running) else frozenset()
         self.config = merge_configs(_inherited(self.nested, config), graph.config, config)
         self.version = checked_version(version)
@@ -112,6 +117,7 @@ class Call:
             raise InvalidInputError("recursion_limit must be at least 1.", fix="Leave it out, or give a larger one.")
         place = self.config.get("configurable") or {}
         self.thread, self.ns, self.checkpoint = "", "", None
+        self.map: Mapping[str, str] = place.get("checkpoint_map") or {}
         if self.journaled:
             self.thread, self.ns = checked_place(_thread_of(place), str(place.get("checkpoint_ns") or ""))
             self.checkpoint = place.get("checkpoint_id") or None
@@ -172,10 +178,37 @@ class Call:
         )
         home, answers = "", None
         if self.nested is not None:
-            home, answers = f"{self.nested.id}:{self.nested.count('call')}", self.nested.answers
+            home, answers = f"{self.nested.id}:{self.nested.count('graph')}", self.nested.answers
         frame = Frame(run, self.graph, self.ns, output_keys=self.output_keys, home=home, answers=answers)
         frame.inside = self.nested
         return frame
+
+    def made(self, *, waits: bool) -> GraphCall | None:
+        """This call as a part of the run whose node makes it; None where it has to run by itself, inside that node.
+
+        `waits`: the caller awaits it. A run that blocks takes no awaited call, and none may block the loop of its run.
+        """
+        node = self.nested
+        if node is None or node.outside or node.frame.run.host is None:
+            return None
+        run, loop = node.frame.run, node.frame.run.loop
+        if (run.journal is None and not run.subgraphs) or (waits and loop is None) or (not waits and _is_here(loop)):
+            return None
+        from pregel.engine.calls import GraphCall
+
+        inner = run.inside(
+            config=self.config,
+            context=self._context(),
+            limit=self.limit,
+            store=self._store(),
+            before=names_of(self.arguments.get("interrupt_before")),
+            after=names_of(self.arguments.get("interrupt_after")),
+        )
+        made = GraphCall(node, node.count("graph"), self.graph, self.input, inner)
+        made.output_keys = self.output_keys
+        if run.journal is not None:
+            made.fingerprint = fingerprint(run.journal.saver.serde, self.input)
+        return made
 
     def _store(self) -> Any:
         """The graph's own store; else that of the run around it."""
@@ -185,7 +218,11 @@ class Call:
 
     def start(self, kind: type[Journal]) -> tuple[Frame, Flow[Result]]:
         """The frame and the flow of one try."""
+        if self.ns:  # of a subgraph: its root is what runs, from the checkpoint that the subgraph's hangs on
+            self.checkpoint, self.ns = self.map.get(""), ""
         frame = self.frame(kind)
+        if self.map:
+            frame.run.replay = Replay(pinned=self.map)
         displaced = self._contender.displaced if self._contender is not None else None
         if displaced is None or self.checkpoint or frame.run.journal is None:
             return frame, family(frame, Entry(self.input, self.checkpoint))
@@ -211,6 +248,15 @@ class Call:
             self._contender = Contender(self.thread, self.concurrency, self.wait)  # type: ignore[arg-type]  # checked
         return self._contender
 
+    def reading(self, kind: type[Journal]) -> Frame:
+        """A frame to read or update the place that is addressed, which may be a subgraph's."""
+        found = place_of(self.graph, self.ns) if self.ns else None
+        if found is None:
+            return self.frame(kind)
+        graph, ns = found
+        frame = self.frame(kind)
+        return Frame(frame.run, graph, ns, is_root=True)
+
     def page(self, filter: Any, before: RunnableConfig | None, limit: int | None) -> Page:
         """The page of history that a caller asks for; an addressed checkpoint is its newest entry's bound."""
         bound = ((before or {}).get("configurable") or {}).get("checkpoint_id")
@@ -227,6 +273,31 @@ class Call:
         if self.context is None and self.nested is not None:
             return self.nested.frame.run.context
         return self.graph.coerce_context(self.context)
+
+
+def _is_inside(node: Running, configurable: dict[str, Any]) -> bool:
+    """Whether a call belongs to the node that makes it: it has no place of its own, or says where the node is."""
+    if not _has_place(configurable):
+        return True
+    own = node.config["configurable"]
+    return configurable.get("__pregel_task_id") == node.id and all(
+        configurable.get(key) == own.get(key) for key in ("thread_id", "checkpoint_ns", "checkpoint_id")
+    )
+
+
+def _is_here(loop: Any) -> bool:
+    """Whether this code runs on that event loop."""
+    asyncio = sys.modules.get("asyncio")  # importing it costs as much as importing this package
+    return asyncio is not None and loop is not None and asyncio._get_running_loop() is loop
+
+
+def fingerprint(serde: Any, value: Any) -> str:
+    """What tells inputs apart: 32 hex characters; empty for one that cannot be stored."""
+    try:
+        kind, blob = serde.dumps_typed(value)
+    except SerializationError:
+        return ""
+    return blake2b(blob, digest_size=16, key=kind.encode()[:64]).hexdigest()
 
 
 def _inherited(node: Running | None, given: RunnableConfig | None) -> RunnableConfig | None:

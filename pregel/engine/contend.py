@@ -3,8 +3,8 @@
 1. ``reject`` (the default) raises ThreadBusy at once. ``enqueue`` waits until the other run is over, and nothing else.
 2. ``interrupt`` asks the other run to stop after the step it is in, keeps what it did, and goes on from there.
    ``rollback`` asks the same, and goes on from where that run had started: what it did stays as a branch of history.
-3. Who waits looks at the thread again and again, more seldom the longer the same run holds it. There is no order among
-   those who wait; a queue with an order belongs to a task queue, not here.
+3. Who waits looks at the thread again and again, more seldom the longer the same run holds it, and oftener the longer
+   it has waited. There is no order among those who wait; a queue with an order belongs to a task queue, not here.
 4. A run never waits for itself, and no run waits in a queue for another: A would wait for B, and B for A.
 """
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Concurrency = Literal["reject", "enqueue", "interrupt", "rollback"]
 MISSES = 100  # claims that may be lost to others in a row before a call that does not wait gives up
 SHORTEST, LONGEST = 0.001, 0.25  # seconds between two looks at a thread that another run holds
+FRESH = 0.008  # the shortest for a call that has only begun to wait: those that wait longer come first
 
 
 class Ask(NamedTuple):
@@ -60,6 +61,7 @@ class Contender:
         self.wait = wait
         self.displaced: Displaced | None = None
         self.misses = 0
+        self.began: float | None = None  # monotonic time at which it began to wait
         self.until: float | None = None  # monotonic time at which patience ends
 
     def meet(self, error: ClaimMissed | ThreadBusy, journal: Journal) -> Flow[None]:
@@ -88,9 +90,11 @@ class Contender:
     def _stand_by(self, hold: Hold, error: ThreadBusy) -> Flow[None]:
         """Look until the thread has changed hands."""
         since = time.monotonic()
+        self.began = since if self.began is None else self.began
         while True:
-            held = time.monotonic() - since
-            pause = min(max(held / 4, SHORTEST), LONGEST) * random.uniform(0.5, 1.0)
+            now = time.monotonic()
+            shortest = max(SHORTEST, FRESH - (now - self.began) / 50)
+            pause = min(max((now - since) / 4, shortest), LONGEST) * random.uniform(0.5, 1.0)
             if self.until is not None:
                 left = self.until - time.monotonic()
                 if left <= 0:

@@ -7,8 +7,10 @@
 3. What a Step loads and stores is done whole, whatever is cancelled meanwhile.
 4. Cancelling or closing the run winds the flow down: what ended is stored, async tasks are cancelled, threads are
    waited for.
-5. A node that shows more than the consumer takes waits for it: a thread in its writer, an async node at its next await.
-6. A KeyboardInterrupt or SystemExit of a node or of the store is raised by whoever awaits the run, once that is wound
+5. While a node that is awaited in place has calls out, another asyncio task performs the Steps: it hands the run back
+   when the node has ended. However a run ends, no future of a call stays unsettled.
+6. A node that shows more than the consumer takes waits for it: a thread in its writer, an async node at its next await.
+7. A KeyboardInterrupt or SystemExit of a node or of the store is raised by whoever awaits the run, once that is wound
    down: out of any other task it would stop the loop before anything is stored.
 """
 
@@ -22,19 +24,38 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pregel.constants import LIFECYCLE
 from pregel.engine.body_async import arun_body
 from pregel.engine.clock import Clock, left_behind, timed_out
-from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step, Timeout
+from pregel.engine.effects import (
+    Cancel,
+    Chunk,
+    Done,
+    Entered,
+    Event,
+    Failed,
+    Flow,
+    Gone,
+    Noted,
+    Paused,
+    Pushed,
+    Result,
+    Step,
+    Timeout,
+)
 from pregel.engine.gate import Gate, Paced
 from pregel.engine.journal_async import AwaitingJournal, outcome, whole
 from pregel.engine.pool import Job, shared_pool, still_runs
 from pregel.engine.task import Task
 from pregel.errors import SerializationError
 
+if TYPE_CHECKING:
+    from pregel.engine.future import CallFuture
+
 ENDS = (Done, Failed, Paused, Gone, Entered)
+OVER = Event()  # the node that was awaited in place has ended
 
 
 class AwaitingDriver:
@@ -60,6 +81,11 @@ class AwaitingDriver:
         self.sound = True
         self.fatal: BaseException | None = None  # a worker's KeyboardInterrupt or SystemExit
         self.process = os.getpid()
+        self.inline: Task | None = None  # what is awaited in place now
+        self.beside: asyncio.Task[None] | None = None  # performs the Steps meanwhile
+        self.broken: BaseException | None = None  # what it met
+        self.owed: set[CallFuture[Any]] = set()
+        self.closed = False  # calls are withdrawn
         self.gate: Gate | None = Gate(self.inbox.__len__) if live else None
         self.waking = False  # a wake-up is on its way to the loop
 
@@ -107,6 +133,18 @@ class AwaitingDriver:
         finally:
             if not self.ended:
                 await self.shutdown()
+            elif self.owed:
+                self._withdraw_calls()
+
+    def push(self, event: Pushed | Noted) -> None:
+        """Hear what a task calls, from whatever thread."""
+        self.owed.add(event.future)
+        here = asyncio._get_running_loop() is self.loop
+        (self.post if here else self.post_from_thread)(event)
+        if self.ended or self.closed or self.broken is not None:
+            self._withdraw_calls()
+        elif self.inline is not None:
+            self.loop.call_soon_threadsafe(self._perform_beside)
 
     def post(self, item: Event | Chunk) -> None:
         """Put something into the inbox, from the loop's own thread."""
@@ -164,6 +202,9 @@ class AwaitingDriver:
 
     async def set_off(self, step: Step, events: list[Event]) -> None:
         """The second half, once everything has been shown: cancel, set timers, start."""
+        for settled in step.settle:
+            settled.future.settle(settled.value, settled.error)
+            self.owed.discard(settled.future)
         for task, abandon in step.cancel:
             self._cancel(task, abandon, events)
         for seconds, jitter, event in step.after:
@@ -175,24 +216,87 @@ class AwaitingDriver:
 
     async def _start(self, tasks: list[Task], events: list[Event]) -> None:
         if len(tasks) == 1 and not self.jobs and not self.timers and not self.live and awaits(tasks[0]):
-            events.append(await arun_body(tasks[0]))  # when this is cancelled, winding down hears that it is gone
+            self.inline = tasks[0]
+            event = await arun_body(tasks[0])  # when this is cancelled, winding down hears that it is gone
+            self.inline = None
+            if self.beside is not None:
+                await self._take_back(events)
+            events.append(event)
             return
         for task in tasks:
             if task.clock is not None and still_runs(task):
                 events.append(Failed(task, left_behind(timed_out(task, "run", 0.0))))
                 self._free(task)
-            elif self.room is not None and len(self.jobs) - len(self.waiting) >= self.room:
+            elif self.room is not None and len(self.jobs) - len(self.waiting) - self._lent() >= self.room:
                 self.jobs[task] = None
                 self.waiting.append(task)
             else:
                 self._launch(task)
 
+    def _lent(self) -> int:
+        """How many of the jobs wait for calls of theirs: these need no room."""
+        return len({future.caller for future in list(self.owed)} & self.jobs.keys())
+
     def _launch(self, task: Task) -> None:
+        hand = task.call or task.frame.caller
+        context = copy_context() if hand is None else hand.context.copy()
         if awaits(task):
-            self.jobs[task] = self.loop.create_task(self._body(task))
-        else:
-            job = self.jobs[task] = Job(task, copy_context(), self.post_from_thread)
-            shared_pool().submit(job)
+            self.jobs[task] = self.loop.create_task(self._body(task), context=context)
+            return
+        job = self.jobs[task] = Job(task, context, self.post_from_thread)
+        shared_pool().submit(job)
+        if hand is not None:
+            hand.hands.put(job)
+
+    # -- calls of a node that is awaited in place --------------------------------------------------------------------
+
+    def _perform_beside(self) -> None:
+        if self.beside is None and self.inline is not None:
+            self.live = True  # nothing else is awaited in place now
+            self.beside = self.loop.create_task(self._beside())
+
+    async def _beside(self) -> None:
+        """Perform the Steps, until the node has ended; what was not heard by then is in `news`."""
+        self.news = reply = list[Event]()
+        try:
+            while self.inline is not None:
+                reply += [item for item in await self.wait() if self._is_news(item)]
+                self._exit()
+                due = bool(reply)
+                while due and self.inline is not None:
+                    step = self.flow.send(reply)
+                    self.news = reply = []
+                    await self.record(step, reply)
+                    await self.set_off(step, reply)
+                    due = bool(reply) or not step.wait
+        except BaseException as error:
+            self.broken = error
+            self._withdraw_calls()
+
+    def _is_news(self, item: Event | Chunk) -> TypeGuard[Event]:
+        """Whether an item is an event to be heard; a chunk waits until it can be shown."""
+        if not isinstance(item, Event):
+            self.out.append(item)
+        return isinstance(item, Event) and item is not OVER
+
+    async def _take_back(self, events: list[Event]) -> None:
+        """The node has ended: go on here, with what was not heard yet."""
+        assert self.beside is not None
+        self.post(OVER)
+        cancelled = False
+        while not self.beside.done():
+            try:
+                await asyncio.wait({self.beside})
+            except asyncio.CancelledError:
+                cancelled = True
+        self.beside, self.live = None, False
+        broken, self.broken = self.broken, None
+        events += self.news
+        self.news = events
+        if broken is not None:
+            raise broken
+        if cancelled:
+            raise asyncio.CancelledError
 
     async def _body(self, task: Task) -> None:
         event: Event = Gone(task)
@@ -290,6 +394,8 @@ class AwaitingDriver:
         if os.getpid() != self.process:  # this is a fork's copy: the run goes on in the parent
             self.flow.close()
             return
+        self.closed = True
+        self._withdraw_calls()  # what the last Step wanted settled may not have been
         if self.loop.is_closed():  # nobody can wait for anything: what is stored stays
             self.flow.close()
             if self.journal is not None:
@@ -318,9 +424,16 @@ class AwaitingDriver:
     async def _wind_down(self) -> None:
         """What `shutdown` waits for. A loop that ends cancels this too: it goes on all the same."""
         failure: BaseException | None = None
+        self.inline = None
+        if self.beside is not None:
+            try:
+                await self._take_back([])
+            except BaseException as error:
+                failure = None if isinstance(error, asyncio.CancelledError) else error
+            self.live = True
         try:
             if self.sound and inspect.getgeneratorstate(self.flow) == inspect.GEN_SUSPENDED:
-                failure = await self._tell_the_flow()
+                failure = await self._tell_the_flow() or failure
             self.flow.close()
             await self._withdraw()
         finally:
@@ -353,6 +466,11 @@ class AwaitingDriver:
                 with suppress(asyncio.CancelledError):
                     events = [item for item in await self.wait() if isinstance(item, Event)]
         return failure
+
+    def _withdraw_calls(self) -> None:
+        """Nobody waits for a call that will not end."""
+        while self.owed:
+            self.owed.pop().withdraw()
 
     async def _withdraw(self) -> None:
         for handle in self.timers:

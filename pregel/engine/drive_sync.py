@@ -5,8 +5,10 @@
 3. What was fetched but not yet fed lives on the driver, so closing the stream at any point loses nothing: the flow is
    told what happened and wound down; tasks that run are waited for, tasks that have not started never do.
 4. After a failed append nothing more is stored: the flow is closed, running tasks are waited for, the error is raised.
-5. A node that shows more than the consumer takes waits for it, so a slow consumer costs `CROWD` chunks at most twice.
-6. A KeyboardInterrupt or SystemExit of a node is raised once what ended with it is safe, however the run ends.
+5. While a node that runs on the caller's thread has calls out, another thread performs the Steps: it hands the run back
+   when the node has ended. However a run ends, no future of a call stays unsettled.
+6. A node that shows more than the consumer takes waits for it, so a slow consumer costs `CROWD` chunks at most twice.
+7. A KeyboardInterrupt or SystemExit of a node is raised once what ended with it is safe, however the run ends.
 """
 
 from __future__ import annotations
@@ -20,19 +22,40 @@ from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
-from typing import Any
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pregel.constants import LIFECYCLE
 from pregel.engine.body import run_body
 from pregel.engine.clock import Clock, left_behind, timed_out
-from pregel.engine.effects import Cancel, Chunk, Done, Entered, Event, Failed, Flow, Gone, Paused, Result, Step, Timeout
+from pregel.engine.effects import (
+    Cancel,
+    Chunk,
+    Done,
+    Entered,
+    Event,
+    Failed,
+    Flow,
+    Gone,
+    Noted,
+    Paused,
+    Pushed,
+    Result,
+    Step,
+    Timeout,
+)
 from pregel.engine.gate import Gate
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.pool import Job, on_worker, shared_pool, still_runs
 from pregel.engine.task import Task
 from pregel.errors import SerializationError
 
+if TYPE_CHECKING:
+    from pregel.engine.future import CallFuture
+
 ENDS = (Done, Failed, Paused, Gone, Entered)
+OVER = Event()  # the node that ran on the caller's thread has ended
+_beginning = Lock()
 
 
 class BlockingDriver:
@@ -56,6 +79,11 @@ class BlockingDriver:
         self.sound = True  # no append has failed
         self.fatal: BaseException | None = None  # a worker's KeyboardInterrupt or SystemExit
         self.process = os.getpid()
+        self.inline: Task | None = None  # what runs on the caller's thread now
+        self.beside: Thread | None = None  # performs the Steps meanwhile
+        self.broken: BaseException | None = None  # what it met
+        self.owed: set[CallFuture[Any]] = set()
+        self.closed = False  # calls are withdrawn
         self.gate: Gate | None = Gate(self.inbox.qsize) if live else None
 
     def run(self, show: Callable[[Chunk], object] | None = None, tell: Callable[[Any], None] | None = None) -> Result:
@@ -86,7 +114,12 @@ class BlockingDriver:
                 while self.out:
                     yield self.out.popleft()
                 if len(step.start) == 1 and self.free and not (step.cancel or step.after):
-                    reply.append(copy_context().run(run_body, step.start[0]))
+                    self.inline = step.start[0]
+                    event = copy_context().run(run_body, step.start[0])
+                    self.inline = None
+                    if self.beside is not None:
+                        self._take_back(reply)
+                    reply.append(event)
                     continue
                 self.set_off(step, reply)
                 while step.wait and not reply:
@@ -105,6 +138,19 @@ class BlockingDriver:
         finally:
             if not self.ended:
                 self.shutdown()
+            elif self.owed:
+                self._withdraw_calls()
+
+    loop = None  # it lives on none
+
+    def push(self, event: Pushed | Noted) -> None:
+        """Hear what a task calls, from whatever thread."""
+        self.owed.add(event.future)
+        self.inbox.put(event)
+        if self.ended or self.closed or self.broken is not None:
+            self._withdraw_calls()
+        elif self.inline is not None:
+            self._perform_beside()
 
     def post(self, chunk: Chunk) -> None:
         """Take in a chunk from a node that runs; waits while the consumer is behind."""
@@ -136,6 +182,9 @@ class BlockingDriver:
 
     def set_off(self, step: Step, events: list[Event]) -> None:
         """The second half, once everything has been shown: cancel, set timers, start."""
+        for settled in step.settle:
+            settled.future.settle(settled.value, settled.error)
+            self.owed.discard(settled.future)
         for task, abandon in step.cancel:
             self._cancel(task, abandon, events)
         for seconds, jitter, event in step.after:
@@ -179,11 +228,69 @@ class BlockingDriver:
                 task.clock.over = True
                 events.append(Failed(task, left_behind(timed_out(task, "run", 0.0))))
                 continue
-            job = self.jobs[task] = Job(task, copy_context(), self.inbox.put)
-            if self.room is not None and len(self.jobs) > self.room:
+            hand = task.call or task.frame.caller
+            job = self.jobs[task] = Job(task, copy_context() if hand is None else hand.context.copy(), self.inbox.put)
+            if self.room is not None and len(self.jobs) - len(self.waiting) - self._lent() > self.room:
                 self.waiting.append(job)
             else:
                 shared_pool().submit(job)
+            if hand is not None:
+                hand.hands.put(job)
+
+    def _lent(self) -> int:
+        """How many of the jobs wait for calls of theirs: these need no room."""
+        return len({future.caller for future in list(self.owed)} & self.jobs.keys())
+
+    # -- calls of a node that runs on this thread --------------------------------------------------------------------
+
+    def _perform_beside(self) -> None:
+        with _beginning:
+            if self.beside is None and self.inline is not None:
+                self.live = True  # nothing else runs on the caller's thread now
+                self.beside = Thread(target=self._beside, name="pregel-calls", daemon=True)
+                self.beside.start()
+
+    def _beside(self) -> None:
+        """Perform the Steps, until the node has ended; what was not heard by then is in `news`."""
+        self.news = reply = list[Event]()
+        try:
+            while self.inline is not None:
+                reply += [item for item in self.wait() if self._is_news(item)]
+                self._exit()
+                due = bool(reply)
+                while due and self.inline is not None:
+                    step = self.flow.send(reply)
+                    self.news = reply = []
+                    self.record(step, reply)
+                    self.out.extend(step.emit)
+                    self.set_off(step, reply)
+                    due = bool(reply) or not step.wait
+        except BaseException as error:
+            self.broken = error
+            self._withdraw_calls()
+
+    def _is_news(self, item: Event | Chunk) -> TypeGuard[Event]:
+        """Whether an item is an event to be heard; a chunk waits until it can be shown."""
+        if not isinstance(item, Event):
+            self.out.append(item)
+        return isinstance(item, Event) and item is not OVER
+
+    def _take_back(self, events: list[Event]) -> None:
+        """The node has ended: go on here, with what was not heard yet."""
+        assert self.beside is not None
+        self.inbox.put(OVER)
+        stopped: KeyboardInterrupt | None = None
+        while self.beside.is_alive():
+            try:
+                self.beside.join()
+            except KeyboardInterrupt as error:  # this thread's, while the other one is not done yet
+                stopped = error
+        self.beside, self.live = None, False
+        broken, self.broken = self.broken, None
+        events += self.news
+        self.news = events
+        if broken is not None or stopped is not None:
+            raise broken or stopped  # type: ignore[misc]  # it is one of the two
 
     def _cancel(self, task: Task, abandon: bool, events: list[Event]) -> None:
         job = self.jobs.get(task)
@@ -197,8 +304,13 @@ class BlockingDriver:
     def _free(self, task: Task) -> None:
         if task.clock is not None:
             task.clock.over = True
-        if self.jobs.pop(task, None) is not None and self.waiting:
-            shared_pool().submit(self.waiting.popleft())
+        if self.jobs.pop(task, None) is None:
+            return
+        while self.waiting:
+            job = self.waiting.popleft()
+            if job.ticket:  # whoever waits for a call may have run it already
+                shared_pool().submit(job)
+                return
 
     # -- waiting -----------------------------------------------------------------------------------------------------
 
@@ -256,13 +368,22 @@ class BlockingDriver:
         if os.getpid() != self.process:  # this is a fork's copy: the run goes on in the parent
             self.flow.close()
             return
+        self.inline = None
+        self.closed = True
+        self._withdraw_calls()  # what the last Step wanted settled may not have been
+        failure: BaseException | None = None
+        if self.beside is not None:  # what the node raised is more than its end
+            try:
+                self._take_back([])
+            except BaseException as error:
+                failure = error
         self.live = True  # nothing runs on this thread any more: an exit is news, and cuts nothing short
         if self.journal is not None and self.journal.ended:
             self.sound = False  # it gave its thread up: nothing that it stores would land
         if self.gate is not None:
             self.gate.close()
         try:
-            failure = self._wind_down()
+            failure = self._wind_down() or failure
             self.flow.close()
             self._withdraw()
         finally:  # a second Ctrl-C comes here at once
@@ -299,6 +420,11 @@ class BlockingDriver:
             while step.wait and not events:
                 events = [item for item in self.wait() if isinstance(item, Event)]
         return failure
+
+    def _withdraw_calls(self) -> None:
+        """Nobody waits for a call that will not end."""
+        while self.owed:
+            self.owed.pop().withdraw()
 
     def _withdraw(self) -> None:
         for task, job in list(self.jobs.items()):

@@ -11,12 +11,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from pregel.checkpoint.records import Load, Opened, Page, Release, Save, TaskWrites
 from pregel.types import Interrupt
 
 if TYPE_CHECKING:
+    from pregel.engine.calls import CallTask
+    from pregel.engine.future import CallFuture
     from pregel.engine.task import Task
 
 T = TypeVar("T")
@@ -31,7 +33,7 @@ class Step:
 
     claim = False
     release: Release | None = None
-    settle: Sequence[tuple[Any, Any]] = ()
+    settle: Sequence[Settled] = ()
     cancel: Sequence[tuple[Task, bool]] = ()
     after: Sequence[tuple[float, bool, Event]] = ()  # seconds, jitter, event
 
@@ -124,12 +126,26 @@ class Gone(TaskEvent):
 
 
 class Pushed(TaskEvent):
-    """A call from inside a running task (`@task`); `call` is owed an outcome by `settle`."""
+    """A call from inside a running task: of a function (`@task`) or of a graph. Its future is owed a `settle`."""
 
-    __slots__ = ("arg", "call", "fn", "index", "name")
+    __slots__ = ("made",)
 
-    def __init__(self, task: Task, index: int, name: str, fn: Any, arg: Any, call: Any) -> None:
-        self.task, self.index, self.name, self.fn, self.arg, self.call = task, index, name, fn, arg, call
+    def __init__(self, task: Task, made: CallTask) -> None:
+        self.task, self.made = task, made
+
+    @property
+    def future(self) -> CallFuture[Any]:
+        """What the caller waits for."""
+        return self.made.future
+
+
+class Noted(TaskEvent):
+    """A running task made a value once and for all (`runtime.step`); `future` is settled when it is stored."""
+
+    __slots__ = ("future", "key", "value")
+
+    def __init__(self, task: Task, key: str, value: Any, future: CallFuture[Any]) -> None:
+        self.task, self.key, self.value, self.future = task, key, value, future
 
 
 class Timeout(TaskEvent):
@@ -172,6 +188,14 @@ class Drain(Event):
 
     def __init__(self, why: str = "shutdown") -> None:
         self.why = why
+
+
+class Settled(NamedTuple):
+    """What a future is told: a value, or an error to raise."""
+
+    future: CallFuture[Any]
+    value: Any = None
+    error: BaseException | None = None
 
 
 RunStatus = Literal["done", "interrupted", "drained", "exhausted", "failed", "cancelled", "parent"]

@@ -13,10 +13,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pregel.engine.above import addressed, for_graph_of
+from pregel.engine.calls import RETURN, GraphCall
 from pregel.engine.effects import (
     Cancel,
     Done,
@@ -33,9 +35,11 @@ from pregel.engine.effects import (
 )
 from pregel.engine.frame import Frame
 from pregel.engine.loop import loop
-from pregel.engine.resume import Entry
+from pregel.engine.nested import stable_namespace
+from pregel.engine.resume import FINGERPRINT, Entry
 from pregel.engine.task import Task
-from pregel.errors import InternalError, InvalidUpdateError
+from pregel.errors import InternalError, InvalidUpdateError, ParentCommand
+from pregel.types import Command
 
 ROOM = 64
 ENDS = (Done, Failed, Paused, Gone)
@@ -43,9 +47,25 @@ ENDS = (Done, Failed, Paused, Gone)
 
 def family(frame: Frame, entry: Entry) -> Flow[Result]:
     """How the root graph ended, after running it together with all that runs inside it."""
+    frame.run.multiplex = multiplexed
     if not frame.plan.has_subgraphs:
         return (yield from loop(frame, entry))
-    return (yield from Family(Member(loop(frame, entry))).run())
+    frame.run.multiplexed = True
+    result: Result = yield from Family(Member(loop(frame, entry))).run()
+    return result
+
+
+def multiplexed(flow: Flow[Step], out: Iterable[Task], frame: Frame) -> Flow[Step]:
+    """What a flow returns that has become a root of a family half way: `out` are its tasks that run already."""
+    root: Member = Member(flow)
+    family = Family(root)
+    family.owners = dict.fromkeys(out, root)
+    frame.run.multiplexed = True
+    try:
+        step: Step = yield from family.run()
+        return step
+    finally:
+        frame.run.multiplexed = False
 
 
 class Member:
@@ -53,7 +73,7 @@ class Member:
 
     __slots__ = ("children", "depth", "flow", "line", "loads", "parent", "task")
 
-    def __init__(self, flow: Flow[Result], parent: Member | None = None, task: Task | None = None) -> None:
+    def __init__(self, flow: Flow[Any], parent: Member | None = None, task: Task | None = None) -> None:
         self.flow = flow
         self.parent = parent
         self.task = task
@@ -75,7 +95,7 @@ class Family:
         self.stopped: set[Task] = set()  # tasks that the driver was told to cancel, and has not ended yet
         self.leaving: list[Task] = []  # subgraph tasks whose child is done and whose output is to be written
 
-    def run(self) -> Flow[Result]:
+    def run(self) -> Flow[Any]:
         """Turn the members' wishes into one Step at a time until the root is over."""
         while True:
             batch, answered = Step(), []
@@ -91,7 +111,7 @@ class Family:
                     step = member.flow.send(news)  # type: ignore[arg-type]  # None starts a flow
                 except StopIteration as stop:
                     if member is self.root:
-                        return stop.value  # type: ignore[no-any-return]
+                        return stop.value
                     self._over(member, stop.value)
                     continue
                 member.loads = len(step.load)
@@ -158,6 +178,7 @@ class Family:
     def _admit(self, member: Member, task: Task, value: Any) -> None:
         parent, graph = task.frame, task.node.subgraph
         ns = task.ns if graph.checkpointer is not True else stable_namespace(task.ns)
+        call = task if isinstance(task, GraphCall) else None
         if graph.checkpointer is True and any(other.ns == ns for other in self._live_frames(member)):
             error = InvalidUpdateError(
                 f"Two tasks run the persistent subgraph {ns!r} at once.",
@@ -167,7 +188,7 @@ class Family:
             self._tell(member, Failed(task, error))
             return
         frame = Frame(
-            parent.run,
+            call.inner_run if call is not None else parent.run,
             graph,
             ns,
             is_root=False,
@@ -175,8 +196,13 @@ class Family:
             parents={**parent.parents, parent.ns: task.checkpoint},
             home=task.id if graph.checkpointer is False or parent.journal is None else "",
             answers=task.answers if graph.checkpointer is False else None,
+            output_keys=call.output_keys if call is not None else None,
+            caller=task.call or parent.caller,
         )
-        entry = Entry(value, answers=task.answers, resuming=not task.fresh)
+        fingerprint = _prepare(frame, call) if call is not None else ""
+        entry = Entry(value, answers=task.answers, resuming=not task.fresh, fingerprint=fingerprint)
+        if parent.run.replay is not None and graph.checkpointer is True:
+            entry = parent.run.replay.entry(ns, entry)
         child = member.children[task] = Member(loop(frame, entry), member, task)
         task.child, frame.inside = frame, task
         self.levels.setdefault(child.depth, {})[child] = None
@@ -190,7 +216,13 @@ class Family:
         assert parent is not None
         assert task is not None
         del parent.children[task]
-        if result.status in ("done", "parent"):
+        if result.status in ("done", "parent") and (at := _commands(task, result)) is not None:
+            del self.owners[task]
+            self._tell(parent, Failed(task, ParentCommand(*at)))
+        elif result.status == "done" and isinstance(task, GraphCall):
+            del self.owners[task]
+            self._tell(parent, Done(task, [(RETURN, result.values)]))
+        elif result.status in ("done", "parent"):
             task.phase, task.output = "leave", _output(result)
             self.leaving.append(task)
         else:
@@ -257,9 +289,24 @@ class Family:
             at = upto
 
 
-def stable_namespace(ns: str) -> str:
-    """A namespace without its task ids: where a persistent subgraph lives."""
-    return "|".join(part.split(":")[0] for part in ns.split("|"))
+def _prepare(frame: Frame, call: GraphCall) -> str:
+    """Give the frame of a called graph what only a call has; the fingerprint of its input."""
+    run = call.inner_run
+    run.multiplexed = True
+    frame.before = frame.before if run.before is None else run.before
+    frame.after = frame.after if run.after is None else run.after
+    if call.fingerprint:
+        frame.metadata[FINGERPRINT] = call.fingerprint
+    return call.fingerprint
+
+
+def _commands(task: Task, result: Result) -> list[Command[Any]] | None:
+    """The commands that go on to the code that called the graph, or to a graph further up; None when there are none."""
+    if result.status != "parent":
+        return None
+    if isinstance(task, GraphCall):
+        return addressed(task.parent, result.command)
+    return [one for one in addressed(task, result.command) if not for_graph_of(task, one)] or None
 
 
 def _output(result: Result) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pregel.config import RunnableConfig
 from pregel.engine.apply import Applied
@@ -14,11 +15,17 @@ from pregel.engine.trace import TRACES
 from pregel.runtime import RunControl
 
 if TYPE_CHECKING:
+    from pregel.checkpoint.records import Write
+    from pregel.engine.effects import Flow, Noted, Pushed, Step
+    from pregel.engine.future import CallFuture
     from pregel.engine.journal import Journal
+    from pregel.engine.resume import Replay
     from pregel.engine.running import Running
+    from pregel.engine.task import Task
 
 LIVE = frozenset(("custom", "messages", "tools"))  # modes that node code writes to while it runs
 Post = Callable[[tuple[str, str, Any]], None]
+Multiplex = Callable[["Flow[Step]", "Iterable[Task]", "Frame"], "Flow[Step]"]
 
 
 class Run:
@@ -33,13 +40,17 @@ class Run:
         "context",
         "control",
         "died",
+        "host",
         "ids",
         "journal",
         "limit",
         "live",
         "metadata",
         "modes",
+        "multiplex",
+        "multiplexed",
         "post",
+        "replay",
         "spoken",
         "store",
         "subgraphs",
@@ -83,11 +94,38 @@ class Run:
         self.post: Post = _nobody_listens
         self.died = False  # the process that ran this thread before died in the middle of it
         self.around = around  # tokens of the runs in whose nodes this one runs
+        self.replay: Replay | None = None  # what persistent subgraphs go back to
+        self.host: Host | None = None  # the driver, which hears what running tasks call
+        self.multiplex: Multiplex  # set by the family, which may be needed only when a node calls a graph
+        self.multiplexed = False
+
+    @property
+    def loop(self) -> Any:
+        """The event loop that this run lives on, if any."""
+        return self.host.loop if self.host is not None else None
+
+    def inside(self, **news: Any) -> Run:
+        """The same run as a graph that a node calls sees it, with a config, context and limit of its own."""
+        inner = copy(self)
+        for name, value in news.items():
+            setattr(inner, name, value)
+        return inner
 
     @property
     def held(self) -> frozenset[bytes]:
         """The tokens of this run and of those around it: none of them may be waited for from inside."""
         return self.around if self.journal is None else self.around | {self.journal.token}
+
+
+class Host(Protocol):
+    """The driver of a run, as its tasks see it."""
+
+    @property
+    def loop(self) -> Any:
+        """The event loop that it lives on; None for one that blocks."""
+
+    def push(self, event: Pushed | Noted) -> None:
+        """Tell the run what a task calls, from any thread."""
 
 
 def _nobody_listens(chunk: tuple[str, str, Any]) -> None:
@@ -101,6 +139,7 @@ class Frame:
         "after",
         "answers",
         "before",
+        "caller",
         "changed_news",
         "emitted",
         "fresh",
@@ -115,6 +154,7 @@ class Frame:
         "output_keys",
         "parents",
         "plan",
+        "recalled",
         "run",
         "seen_news",
         "shows",
@@ -139,8 +179,11 @@ class Frame:
         parents: Mapping[str, str] | None = None,
         home: str = "",
         answers: Mapping[str, Any] | None = None,
+        caller: CallFuture[Any] | None = None,
     ) -> None:
         self.run: Run = run
+        self.caller = caller  # the call that this graph runs for: whoever waits for it may run its nodes
+        self.recalled: dict[str, list[Write]] = {}  # what calls and memos of the pending step are stored
         self.inside: Running | None = None  # the task of another frame that runs this graph
         self.home = home  # stands in for a checkpoint id where nothing is stored: the task that runs this graph
         self.answers = answers or {}  # interrupt id -> answer, for a graph that stores none itself

@@ -40,6 +40,7 @@ from pregel.checkpoint.records import (
 from pregel.engine.authority import Authority, ClaimMissed
 from pregel.engine.background import background
 from pregel.engine.effects import Loaded, Step
+from pregel.engine.held import with_held
 from pregel.engine.ids import Ids
 from pregel.errors import SerializationError, ThreadDeleted
 from pregel.types import Durability
@@ -88,6 +89,8 @@ class Journal(Authority):
         if opened is not None:
             self.ledger.open(opened)
             self.ids.follow(opened.thread.last_id)
+            if self.held_saves:
+                opened = with_held(requests, opened, self.held_saves, self.held_writes)
             if not self.claimed:
                 self.row, self.seq = opened.thread, opened.thread.seq
         return Loaded(list(requests), opened, pages)

@@ -49,6 +49,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
     if isinstance(opening, Result):
         return opening
     step, state = opening.step, frame.state
+    frame.recalled = opening.pending
     frame.tasks_fresh = not opening.resumed
     if opening.resumed:
         if LIFECYCLE in frame.run.modes:
@@ -91,7 +92,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             if barrier.failed or barrier.paused or barrier.is_torn:
                 return (yield from _incomplete(frame, step, barrier))
             if barrier.commands:
-                commands = [error.command for _, error in barrier.commands]
+                commands = [command for _, error in barrier.commands for command in error.commands]
                 return (yield from close(frame, step, "parent", command=commands))
             step.writes += barrier.unsaved
             finished = barrier.in_order

@@ -14,6 +14,7 @@ from pregel.channels import BaseChannel, Topic
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.config import RunnableConfig, merge_configs
 from pregel.constants import LIFECYCLE
+from pregel.engine.above import above
 from pregel.engine.admin import history_flow, state_flow, update_flow
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.call import Call, names_of, require_saver
@@ -24,6 +25,7 @@ from pregel.engine.drive_sync import BlockingDriver
 from pregel.engine.effects import Flow, Result
 from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal
+from pregel.engine.nested import stable_namespace, subgraphs
 from pregel.engine.node import NodeBuilder, PregelNode
 from pregel.engine.parked import Parked
 from pregel.engine.plan import TASKS, Plan, Policies
@@ -262,6 +264,8 @@ class Pregel(Runnable):
         if stream_mode != "values":
             return list(self._stream(input, config, stream_mode, arguments))
         call = Call(self, input, config, **arguments)
+        if call.nested is not None and (made := call.made(waits=False)) is not None:
+            return made.push().result()
         while True:
             driver = _blocking_driver(call)
             try:
@@ -299,6 +303,8 @@ class Pregel(Runnable):
         if stream_mode != "values":
             return [chunk async for chunk in self._astream(input, config, stream_mode, arguments)]
         call = Call(self, input, config, **arguments)
+        if call.nested is not None and (made := call.made(waits=True)) is not None:
+            return await made.push()
         while True:
             driver = _awaiting_driver(call)
             try:
@@ -389,6 +395,8 @@ class Pregel(Runnable):
                 _unpark(driver)
             if driver.result is not None and driver.result.error is not None:
                 raise _let_go(driver.result)
+            if driver.result is not None and driver.result.status == "parent":
+                raise above(call.nested, driver.result.command)
             return
 
     async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
@@ -412,6 +420,8 @@ class Pregel(Runnable):
                 _unpark(driver)
             if driver.result is not None and driver.result.error is not None:
                 raise _let_go(driver.result)
+            if driver.result is not None and driver.result.status == "parent":
+                raise above(call.nested, driver.result.command)
             return
 
     def _streaming(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> tuple[Call, Any]:
@@ -422,6 +432,21 @@ class Pregel(Runnable):
         call = Call(self, input, config, modes=modes, **arguments)
         tagged = not isinstance(mode, str)
         return call, chunk_shape(self, version=call.version, tagged=tagged, subgraphs=call.subgraphs)
+
+    def get_subgraphs(self, *, namespace: str | None = None, recurse: bool = False) -> Iterator[tuple[str, Pregel]]:
+        """(namespace, graph) of the graphs that are nodes of this one, or that a node's code refers to.
+
+        `recurse`: those inside of them too. `namespace`: only the one that lives there.
+        """
+        place = None if namespace is None else stable_namespace(namespace)
+        return subgraphs(self, place, recurse=recurse or namespace is not None)
+
+    async def aget_subgraphs(
+        self, *, namespace: str | None = None, recurse: bool = False
+    ) -> AsyncIterator[tuple[str, Pregel]]:
+        """Like `get_subgraphs`."""
+        for found in self.get_subgraphs(namespace=namespace, recurse=recurse):
+            yield found
 
     @property
     def threads(self) -> Threads:
@@ -492,7 +517,7 @@ class Pregel(Runnable):
         checked = checked_updates(supersteps)
         call = self._addressed(config)
         while True:
-            frame = call.frame(BlockingJournal)
+            frame = call.reading(BlockingJournal)
             try:
                 result = _drive(update_flow(frame, call.checkpoint, checked), frame)
             except ClaimMissed as error:
@@ -510,7 +535,7 @@ class Pregel(Runnable):
         checked = checked_updates(supersteps)
         call = self._addressed(config)
         while True:
-            frame = call.frame(_awaiting_journal())
+            frame = call.reading(_awaiting_journal())
             try:
                 result = await _adrive(update_flow(frame, call.checkpoint, checked), frame)
             except ClaimMissed as error:
@@ -523,7 +548,7 @@ class Pregel(Runnable):
 
     def _reading(self, config: RunnableConfig, kind: Any) -> tuple[Call, Frame]:
         call = self._addressed(config)
-        return call, call.frame(kind)
+        return call, call.reading(kind)
 
     def _addressed(self, config: RunnableConfig) -> Call:
         """A call about a thread, which runs no node."""
@@ -562,6 +587,8 @@ def _arguments(
 
 def _output(call: Call, result: Result) -> Any:
     """What `invoke` returns for a result; inside a node the questions go up through that node."""
+    if result.status == "parent":
+        raise above(call.nested, result.command)
     if result.asked and call.nested is not None:
         call.nested.asked = (*call.nested.asked, *result.asked)
         raise GraphInterrupt(result.asked)
@@ -584,7 +611,7 @@ def _blocking_driver(call: Call) -> BlockingDriver:
     """The driver of one try of a call, which hears what nodes show while they run."""
     frame, flow = call.start(BlockingJournal)
     driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
-    frame.run.post = driver.post
+    frame.run.post, frame.run.host = driver.post, driver
     return driver
 
 
@@ -594,7 +621,7 @@ def _awaiting_driver(call: Call) -> AwaitingDriver:
 
     frame, flow = call.start(_awaiting_journal())
     driver = AwaitingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
-    frame.run.post = driver.post_chunk
+    frame.run.post, frame.run.host = driver.post_chunk, driver
     return driver
 
 

@@ -17,6 +17,7 @@ from pregel.checkpoint.records import (
     ERROR,
     ERROR_SOURCE,
     INTERRUPT,
+    MEMO,
     RESUME,
     Load,
     Save,
@@ -40,11 +41,14 @@ from pregel.errors import (
     InvalidUpdateError,
     NoCheckpointerError,
     PregelError,
+    ReplayMismatchError,
     StoredError,
     UnknownInterruptError,
 )
 from pregel.types import Command
 
+FINGERPRINT = "input_fingerprint"
+"""Where the checkpoints of a graph that a node called say what it was called with."""
 NEVER = "00000000-0000-0000-0000-000000000000"  # before every checkpoint
 
 
@@ -56,6 +60,31 @@ class Entry(NamedTuple):
     answers: Mapping[str, Any] = {}  # interrupt id -> answer, handed down by a parent
     resuming: bool = False  # a parent resumes: a stored checkpoint wins over the input
     anew: bool = False  # from the very beginning, whatever is stored
+    before: str | None = None  # the newest checkpoint below this one, instead of the newest of all
+    fingerprint: str = ""  # of the input, where code that may change on a replay made it
+
+
+class Replay:
+    """What a replay of the root means for persistent subgraphs: each goes back once, to what it was at that time.
+
+    `pinned`: namespace -> the checkpoint that it is to go back to exactly. `before`: the root's checkpoint.
+    """
+
+    __slots__ = ("before", "pinned", "visited")
+
+    def __init__(self, pinned: Mapping[str, str]) -> None:
+        self.pinned = pinned
+        self.before: str | None = None  # set when the root turns out to be replayed
+        self.visited: set[str] = set()
+
+    def entry(self, ns: str, entry: Entry) -> Entry:
+        """How a subgraph is entered."""
+        if self.before is None or ns in self.visited:
+            return entry
+        self.visited.add(ns)
+        if ns in self.pinned:
+            return entry._replace(checkpoint=self.pinned[ns])
+        return entry._replace(before=self.before)
 
 
 class Opening:
@@ -91,7 +120,8 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
     """The opening of a frame, or the result when there is nothing to run."""
     saved, head = None, ""
     if frame.journal is not None and not frame.fresh:
-        events = yield Step(load=[Load(frame.ns, entry.checkpoint, NEVER if entry.anew else None)])
+        before = NEVER if entry.anew else entry.before
+        events = yield Step(load=[Load(frame.ns, entry.checkpoint, before)])
         loaded = next((event for event in events if isinstance(event, Loaded)), None)
         if loaded is None or loaded.opened is None or any(isinstance(event, Cancel) for event in events):
             return Result("cancelled")
@@ -118,11 +148,16 @@ def _open(frame: Frame, entry: Entry, saved: Saved | None, head: str) -> Opening
             fix="Take an id from get_state_history(config).",
             thread=frame.run.thread,
         )
+    if entry.checkpoint and saved is not None and frame.is_root and (command is None or command.resume is None):
+        frame.run.replay = frame.run.replay or Replay({})
+        frame.run.replay.before = saved.parent if saved.source in ("update", "fork") and saved.parent else saved.id
     restore(frame, saved)
     state.stop = state.step + frame.run.limit + 1
     step = Step()
     step.claim = frame.journal is not None
     resuming = entry.resuming and saved is not None and _is_of_this_task(frame, saved)
+    if resuming and saved is not None and saved.metadata.get(FINGERPRINT, entry.fingerprint) != entry.fingerprint:
+        raise mismatch(frame.graph.get_name(), frame.run.thread)
     resumes = saved is not None and (entry.input is None or command is not None or resuming)
     if saved is not None and resumes:
         return _resume(frame, entry, command, saved, head, step)
@@ -134,6 +169,15 @@ def _is_of_this_task(frame: Frame, saved: Saved) -> bool:
     """Whether a subgraph's checkpoint comes from the task that runs it now; a persistent one has older ones as well."""
     stood_on = saved.metadata.get("parents") or {}
     return all(stood_on.get(ns, checkpoint) == checkpoint for ns, checkpoint in frame.parents.items())
+
+
+def mismatch(name: str, thread: str) -> ReplayMismatchError:
+    """The error of a graph that a node, running again, calls with something else than the first time."""
+    return ReplayMismatchError(
+        f"A node runs again, and calls graph {name!r} with another input than the first time.",
+        fix="Make the input from the state, or keep what changes (times, random numbers) with runtime.step.",
+        thread=thread,
+    )
 
 
 def restore(frame: Frame, saved: Saved | None) -> None:
@@ -203,7 +247,7 @@ def stored_results(saved: Saved, *, shown: bool = False) -> tuple[dict[str, list
     for write in saved.writes:
         if write.channel == RESUME:
             answers[write.task] = dict(write.value)
-        elif write.idx >= 0 and write.task != NULL_TASK and (shown or write.child is None):
+        elif (write.idx >= 0 or write.channel == MEMO) and write.task != NULL_TASK and (shown or write.child is None):
             pending.setdefault(write.task, []).append(write)
     return pending, answers
 

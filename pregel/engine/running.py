@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pregel.config import RunnableConfig, merge_configs, question_scope
 from pregel.engine.ids import idempotency_key, interrupt_id
 from pregel.engine.spoken import speaker
+from pregel.engine.state import hand_out
 from pregel.errors import GraphInterrupt, InternalError, InvalidUpdateError, NodeError, NodeTimeoutError
 from pregel.runtime import ExecutionInfo, Runtime, ServerInfo
 from pregel.types import Interrupt
@@ -16,12 +17,16 @@ from pregel.types import Interrupt
 if TYPE_CHECKING:
     from pregel.engine.clock import Clock
     from pregel.engine.frame import Frame
+    from pregel.engine.future import CallFuture
     from pregel.engine.node import PregelNode
     from pregel.engine.task import Tries
 
 TICKS = 10_000_000  # a second, as a run's clock counts
 
 _ASKING = Lock()
+
+PREVIOUS = "__previous__"
+"""The channel that hands something from one run of an entrypoint to the next."""
 
 
 class Running:
@@ -73,16 +78,32 @@ class Running:
         counts[kind] = counts.get(kind, -1) + 1
         return counts[kind]
 
+    def question_id(self, scope: str, index: int) -> str:
+        """The id of the question that this attempt asks in a scope after `index` others."""
+        return interrupt_id(self.id, scope, index)
+
     def ask(self, value: Any, response_schema: Any = None) -> Any:
         """The answer to the next question of this task; raises GraphInterrupt when there is none yet."""
         scope = question_scope.get()
         with _ASKING:  # parts of a task may ask from several threads
-            id = interrupt_id(self.id, scope, self.count(f"question {scope}"))
+            id = self.question_id(scope, self.count(f"question {scope}"))
+            if response_schema is not None:
+                return self._ask_typed(id, value, response_schema)
             if id in self.answers:
                 return self.answers[id]
-            question = Interrupt(value, id, response_schema=response_schema)
-            self.asked = (*self.asked, question)
-        raise GraphInterrupt((question,))
+            raise self.asks(Interrupt(value, id))
+
+    def _ask_typed(self, id: str, value: Any, schema: Any) -> Any:
+        from pregel.engine.pydantic_answers import json_schema, validated
+
+        if id in self.answers:
+            return validated(self.answers[id], schema, id)
+        raise self.asks(Interrupt(value, id, response_schema=json_schema(schema)))
+
+    def asks(self, question: Interrupt) -> GraphInterrupt:
+        """Note a question that has no answer; what to raise."""
+        self.asked = (*self.asked, question)
+        return GraphInterrupt((question,))
 
     def give(self, kind: str) -> Any:
         """The value for an injected parameter."""
@@ -176,6 +197,7 @@ class Running:
             stream_writer=self.write_chunk,
             heartbeat=self.heartbeat,
             control=run.control,
+            previous=self.previous,
             fence=run.journal.epoch if run.journal is not None else 0,
             execution_info=ExecutionInfo(
                 checkpoint_id=self.checkpoint,
@@ -188,7 +210,28 @@ class Running:
             ),
             server_info=_server_info(run.config),
             _key=self._next_key,
+            _steps=self,
         )
+
+    @property
+    def previous(self) -> Any:
+        """What the run before this one left for it (`entrypoint`); None when it left nothing."""
+        state = self.frame.state
+        if PREVIOUS not in state.plan.channels or not state.channels[PREVIOUS].is_available():
+            return None
+        return hand_out(state.channels[PREVIOUS].get())
+
+    def recall(self, key: str) -> tuple[Any, ...]:
+        """The value of a step of this task that was made before, in a tuple that is empty when there is none."""
+        from pregel.engine.calls import memo
+
+        return memo(self, key)  # type: ignore[arg-type]  # what runs is a Task
+
+    def keep(self, key: str, value: Any) -> CallFuture[Any]:
+        """Have the value of a step stored; done when it is."""
+        from pregel.engine.calls import noted
+
+        return noted(self, key, value)  # type: ignore[arg-type]  # what runs is a Task
 
     def _first_tried(self) -> float:
         first = self.tries.first if self.tries is not None else 0.0
@@ -204,7 +247,7 @@ _GIVEN: dict[str, Callable[[Running], Any]] = {
     "runtime": lambda running: running.runtime,
     "writer": lambda running: running.write_chunk,
     "store": lambda running: running.frame.run.store,
-    "previous": lambda running: None,
+    "previous": lambda running: running.previous,
     "error": lambda running: running.error,
 }
 

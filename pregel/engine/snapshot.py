@@ -13,9 +13,9 @@ from pregel.checkpoint.records import Load, Saved
 from pregel.config import RunnableConfig
 from pregel.engine.apply import Input, apply
 from pregel.engine.effects import Flow, Loaded, Step
-from pregel.engine.family import stable_namespace
 from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK
+from pregel.engine.nested import graphs_of, stable_namespace
 from pregel.engine.plan import plan
 from pregel.engine.resume import handler_tasks, restore, stored_results
 from pregel.engine.show import state_values
@@ -87,10 +87,13 @@ def _restore(frame: Frame, saved: Saved, live: bool) -> None:
 
 
 def _inner_state(frame: Frame, task: Task, subgraphs: bool) -> Flow[Any]:
-    graph = task.node.subgraph
-    if graph is None or graph.checkpointer is False:
+    inside = graphs_of(task.node)
+    if len(inside) != 1:  # of several that a node calls, none is its state
         return None
-    ns = task.ns if graph.checkpointer is not True else stable_namespace(task.ns)
+    graph = inside[0]
+    ns = task.ns if task.node.subgraph is not None else f"{task.ns}|call:0"
+    if graph.checkpointer is True:
+        ns = stable_namespace(ns)
     config = checkpoint_config(frame.run.thread, ns, None)
     if not subgraphs:
         return config

@@ -14,6 +14,7 @@ from pregel.types import CacheKey
 
 if TYPE_CHECKING:
     from pregel.engine.frame import Frame
+    from pregel.engine.future import CallFuture
     from pregel.engine.node import PregelNode
 
 PULL, PUSH, HANDLER = "__pregel_pull", "__pregel_push", "node_error_handler"
@@ -52,6 +53,7 @@ class Task(Running):
     phase = "run"  # enter and leave: the two ends of a subgraph task
     output: Any = None
     child: Frame | None = None
+    call: CallFuture[Any] | None = None  # whose waiting thread may run this
     writes_stored = False  # they come from the journal, the task does not run
     handled = False  # it failed, and its error handler's task stands in for it
     cached = False  # its output comes from the cache, the node did not run

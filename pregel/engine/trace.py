@@ -35,7 +35,13 @@ def show_starts(frame: Frame, step: Step, tasks: Iterable[Task]) -> None:
 
 
 def show_end(
-    frame: Frame, step: Step, task: Task, *, error: BaseException | None = None, asked: Sequence[Interrupt] = ()
+    frame: Frame,
+    step: Step,
+    task: Task,
+    *,
+    result: dict[str, Any] | None = None,
+    error: BaseException | None = None,
+    asked: Sequence[Interrupt] = (),
 ) -> None:
     """What a task that ran came to."""
     if task.name in frame.plan.hidden:
@@ -45,7 +51,7 @@ def show_end(
         "id": task.id,
         "name": task.name,
         "error": error,
-        "result": {} if failed else task_result(frame, task),
+        "result": {} if failed else task_result(frame, task) if result is None else result,
         "interrupts": [as_dict(question) for question in asked],
     }
     _emit(frame, step, "tasks", "task_result", frame.state.step, ended)

@@ -139,13 +139,13 @@ def callable_name(func: Any) -> str:
     return str(getattr(func, "__name__", None) or type(func).__name__)
 
 
-def injections(func: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
-    """(parameter, kind) for every parameter that the engine fills in; the first one is the input."""
+def injections(func: Callable[..., Any], *, given: int = 1) -> tuple[tuple[str, str], ...]:
+    """(parameter, kind) for every parameter that the engine fills in; the first `given` ones are the caller's."""
     code = func.__code__ if inspect.isfunction(func) and not hasattr(func, "__wrapped__") else None
-    if code is not None and code.co_argcount < 2 and code.co_kwonlyargcount == 0:
+    if code is not None and code.co_argcount <= given and code.co_kwonlyargcount == 0:
         return ()  # the usual node; a signature costs more than all else about it
     try:
-        params = list(inspect.signature(func).parameters.values())[1:]
+        params = list(inspect.signature(func).parameters.values())[given:]
     except (ValueError, TypeError):
         return ()
     keyword = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)

@@ -38,16 +38,17 @@ class Condition(NamedTuple):
 
     def holds(self, document: Any) -> bool:
         """Whether it holds of a document's view."""
+        path, op, value = self
         found = document
-        for key in self.path:
+        for key in path:
             found = found.get(key) if isinstance(found, dict) else None
-        if self.op == "like":
-            return like(found, self.value)
-        if self.op == "$eq":
-            return equal(found, self.value)
-        if self.op == "$ne":
-            return not equal(found, self.value)
-        return _comparable(found, self.value) and ORDERS[self.op](found, self.value)
+        if op == "like":
+            return found == value if value.__class__ is str else like(found, value)
+        if op == "$eq":
+            return equal(found, value)
+        if op == "$ne":
+            return not equal(found, value)
+        return _comparable(found, value) and ORDERS[op](found, value)
 
 
 class Filter:
@@ -69,7 +70,10 @@ class Filter:
 
     def matches(self, document: Any) -> bool:
         """Whether all conditions hold of a document's view."""
-        return all(condition.holds(document) for condition in self.conditions)
+        for condition in self.conditions:  # noqa: SIM110 - a generator costs as much again, once a document
+            if not condition.holds(document):
+                return False
+        return True
 
 
 def compiled(given: Mapping[str, Any] | None) -> Filter | None:

@@ -27,13 +27,13 @@ _UNSEEN: Any = object()
 
 @dataclass(slots=True)
 class Kept:
-    """A document as it is kept. Times are unix seconds; `ttl` seconds, `rows` the places of its vectors."""
+    """A document as it is kept. `ttl` in seconds, `expires` unix seconds, `rows` the places of its vectors."""
 
     namespace: Namespace
     key: str
     document: Document
-    created_at: float
-    updated_at: float
+    created_at: datetime
+    updated_at: datetime
     ttl: float | None
     expires: float
     rows: list[int] = field(default_factory=list)
@@ -157,14 +157,15 @@ class InMemoryStore(Expiring, BaseStore):
                 self._remove(old)
             return
         expires = math.inf if write.ttl is None else work.now + write.ttl
-        created = old.created_at if old is not None and old.expires > work.horizon else work.now
+        now = datetime.fromtimestamp(work.now, UTC)
+        created = old.created_at if old is not None and old.expires > work.horizon else now
         rows = [self._rows.add(vector) for _, vector in write.vectors] if self._rows is not None else []
         if old is not None and self._rows is not None:
             for row in old.rows:
                 self._rows.remove(row)
         if write.namespace not in self._spaces:
             self._add_space(write.namespace)
-        kept = Kept(write.namespace, write.key, write.document, created, work.now, write.ttl, expires, rows)
+        kept = Kept(write.namespace, write.key, write.document, created, now, write.ttl, expires, rows)
         self._spaces[write.namespace][write.key] = kept
 
     def _remove(self, kept: Kept) -> None:
@@ -195,15 +196,10 @@ def _item(kept: Kept) -> Item:
         value=kept.document.value(),
         key=kept.key,
         namespace=kept.namespace,
-        created_at=_time(kept.created_at),
-        updated_at=_time(kept.updated_at),
+        created_at=kept.created_at,
+        updated_at=kept.updated_at,
     )
 
 
 def _search_item(kept: Kept, score: float | None) -> SearchItem:
-    times = _time(kept.created_at), _time(kept.updated_at)
-    return SearchItem(kept.namespace, kept.key, kept.document.value(), *times, score)
-
-
-def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+    return SearchItem(kept.namespace, kept.key, kept.document.value(), kept.created_at, kept.updated_at, score)

@@ -83,8 +83,11 @@ def work_flow(ops: Iterable[Op], now: float, ttl: TTLConfig | None, fields: Sequ
             puts[write.namespace, write.key] = write, _texts(op, fields)
         else:
             _add_read(work, place, op)
+    if fields is None:
+        work.writes = [write for write, _ in puts.values()]
+        return work
     texts = list(dict.fromkeys(text for _, found in puts.values() for _, text in found))
-    queries = list(dict.fromkeys(one.op.query for _, one in work.searches if one.op.query and fields is not None))
+    queries = list(dict.fromkeys(one.op.query for _, one in work.searches if one.op.query))
     vectors: dict[str, Vector] = {}
     asked: dict[str, Vector] = {}
     if texts or queries:
@@ -99,7 +102,7 @@ def work_flow(ops: Iterable[Op], now: float, ttl: TTLConfig | None, fields: Sequ
 
 def _add_read(work: Work, place: int, op: Any) -> None:
     if isinstance(op, GetOp):
-        work.gets.append((place, op._replace(namespace=checked_namespace(op.namespace), key=str(op.key))))
+        work.gets.append((place, GetOp(checked_namespace(op.namespace), str(op.key), op.refresh_ttl)))
     elif isinstance(op, SearchOp):
         _check_page(op.limit, op.offset)
         if op.query is not None and not isinstance(op.query, str):

@@ -96,15 +96,19 @@ class Conversation:
         self.script = PLAIN  # what is tried now
         self.fault: Fault | None = None
         self.driver: ScriptedDriver | None = None
+        self.staged = True  # bodies may call tasks and graphs; a conversation without calls is spared the threads
         self._learn()
 
     def _learn(self) -> None:
         """How it must go: as it goes undisturbed, each task ending in the order of its start."""
         thread = self._begin(PLAIN, None)
+        called = False
         for _, input in self._inputs(thread):
             result = self._undisturbed(thread, input)
             thread.asked = result.asked
             self.ends.append(_end(result))
+            called = called or (self.driver is not None and self.driver.called)
+        self.staged = called
         self.history = history(self._checkpoints(thread))
         self.saver.delete_thread(thread.name)
 
@@ -168,7 +172,8 @@ class Conversation:
         clock.advance(-HOUR * thread.processes)
         frame.run.ids = journal.ids = Ids(clock, thread.processes)
         journal.saver = WatchedSaver(self.saver, thread.landed.watch)
-        driver = ScriptedDriver(flow, journal, script=script, choices=choices, fault=fault)
+        driver = ScriptedDriver(flow, journal, script=script, choices=choices, fault=fault, staged=self.staged)
+        frame.run.host = driver
         self.driver = driver
         return driver, frame
 

@@ -5,7 +5,7 @@
 3. The flow touches nothing between two effects, so dying after one is dying before the next.
 4. A cancellation waits for the journal's part of a Step, as it does in the real drivers. Then the rest of the Step is
    not performed, and the flow is told what happened and to wind down.
-5. A body runs whole, at the moment its task ends.
+5. A body runs whole, at the moment its task ends; one that waits for a call runs on when it is settled.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Append, Receipt
 from pregel.engine.body import run_body
 from pregel.engine.clock import Clock
-from pregel.engine.effects import Cancel, Chunk, Event, Flow, Gone, Result, Step, Timeout
+from pregel.engine.effects import Cancel, Chunk, Event, Flow, Gone, Noted, Pushed, Result, Step, Timeout
+from pregel.engine.future import CallFuture
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.task import Task
 from pregel.errors import InternalError
 from pregel.flow import Flow as SaverFlow
+from pregel.testing.stage import Stage
 from pregel.testing.trace import Trace, What
 
 T = TypeVar("T")
@@ -105,6 +107,10 @@ class Choices:
         return pick
 
 
+def _settled(future: CallFuture[Any] | None) -> bool:
+    return future is not None and future.done()
+
+
 class _Cancelled(BaseException):
     """The run is cancelled here."""
 
@@ -121,6 +127,7 @@ class ScriptedDriver:
         choices: Choices | None = None,
         fault: Fault | None = None,
         meanwhile: Callable[[ScriptedJournal], None] | None = None,
+        staged: bool = True,
     ) -> None:
         self.flow = flow
         self.journal = journal
@@ -141,6 +148,14 @@ class ScriptedDriver:
         self.struck = False  # the fault has happened
         self.stopping = False  # cancelled while the journal was at work
         self.stubborn = script.stubborn
+        self.staged = staged  # bodies may call tasks and graphs
+        self.called = False
+        self.closed = False  # calls are withdrawn
+        self.stage: Stage
+        self.stages: dict[Task, Stage] = {}  # bodies that have begun
+        self.waiting: list[Task] = []  # those of them that wait for a call
+        self.pushed: list[Event] = []
+        self.owed: set[CallFuture[Any]] = set()
         if journal is not None:
             journal.driver = self
             journal.saver = WatchedSaver(journal.saver, self._append)
@@ -153,6 +168,11 @@ class ScriptedDriver:
             self._wind_down()
         finally:
             self.flow.close()
+            self.closed = True
+            self._withdraw()
+            for stage in self.stages.values():  # those of a process that died end somewhere else
+                while stage.waits_for is not None and stage.play() is None:
+                    pass
             self.trace.add("end", self.result)
             if self.journal is not None:
                 self.journal.abandon()
@@ -221,17 +241,19 @@ class ScriptedDriver:
             self.stopping = True
 
     def _perform(self, step: Step, events: list[Event]) -> None:
-        if step.settle:
-            raise InternalError("The scripted driver cannot settle calls yet.")
         if self.journal is not None and (step.load or step.stores):
             self._journaled(self.journal, step, events)
         if step.emit:
             self._effect("emit", partial(self._emit, step.emit))
+        for settled in step.settle:
+            settled.future.settle(settled.value, settled.error)
+            self.owed.discard(settled.future)
+        self._wake()
         if step.cancel:
             self._effect("cancel", partial(self._cancel, step.cancel, events))
         if step.after:
             self._effect("after", partial(self._after, step))
-        alone = self.script.inline and len(step.start) == 1 and not self.ready and not self.timers
+        alone = self.script.inline and len(step.start) == 1 and not (self.ready or self.timers or self.waiting)
         if step.start:
             self._effect("start", partial(self._start, step.start))
         if alone:
@@ -272,6 +294,8 @@ class ScriptedDriver:
     def _cancel(self, tasks: Sequence[tuple[Task, bool]], events: list[Event]) -> None:
         for task, abandon in tasks:
             self.trace.add("cancel", task)
+            if task in self.stages:  # it has begun, as on a thread: its end will come
+                continue
             if task in self.ready:
                 if self.stubborn and not abandon:
                     continue
@@ -296,9 +320,52 @@ class ScriptedDriver:
         def act() -> None:
             self.trace.add("run", task)
             _stop(task)
-            events.append(copy_context().run(run_body, task))
+            if self.staged:
+                self._play(task, events)
+            else:
+                events.append(copy_context().run(run_body, task))
 
         self._effect("run", act)
+
+    def _play(self, task: Task, events: list[Event]) -> None:
+        """Run a body to its end, or to where it waits for a call."""
+        hand = task.call or task.frame.caller
+        stage = self.stages.get(task) or Stage(task, copy_context() if hand is None else hand.context.copy())
+        self.stages[task] = self.stage = stage
+        event = stage.play()
+        events += self.pushed
+        self.pushed = []
+        if event is None:
+            self.waiting.append(task)
+        else:
+            del self.stages[task]
+            events.append(event)
+
+    def _wake(self) -> None:
+        """Who waited for a call that is settled now may run on."""
+        for task in [task for task in self.waiting if _settled(self.stages[task].waits_for)]:
+            self.waiting.remove(task)
+            self.ready.append(task)
+
+    # -- what tasks call ---------------------------------------------------------------------------------------------
+
+    loop = None
+
+    def push(self, event: Pushed | Noted) -> None:
+        """Hear what a task calls."""
+        if not self.staged:
+            raise InternalError("This run calls something, and the first one did not: it is not the same each time.")
+        self.called = True
+        self.owed.add(event.future)
+        self.pushed.append(event)
+        event.future.wait = partial(self.stage.wait, event.future)
+        if self.closed:
+            self._withdraw()
+
+    def _withdraw(self) -> None:
+        while self.owed:
+            self.owed.pop().withdraw()
+        self._wake()
 
     def _wait(self, events: list[Event]) -> None:
         """Let one more task end, or the next timer ring; all that is out where the script says together."""
@@ -324,6 +391,8 @@ class ScriptedDriver:
         if inspect.getgeneratorstate(self.flow) != inspect.GEN_SUSPENDED:
             self.result = self.over or Result("cancelled")
             return
+        self.closed = True
+        self._withdraw()
         events: list[Event] = [*self.news, Cancel()]
         try:
             while True:

@@ -11,12 +11,19 @@ from pregel import Command
 from pregel.agents import ScriptedModel, create_agent, tool
 from pregel.agents.middleware import HumanInTheLoopMiddleware, after_model
 from pregel.agents.models import call_tool, call_tools
+from pregel.checkpoint.memory import InMemorySaver
 from pregel.errors import DefinitionError, InvalidInputError
 
 from .conftest import Runner
 
 HI = {"messages": "hi"}
 Thread = Callable[[str], Any]
+
+
+@pytest.fixture
+def saver() -> InMemorySaver:
+    """What is stored is the same on every saver; `test_agents` shows it."""
+    return InMemorySaver()
 
 
 class Desk:

@@ -134,6 +134,19 @@ def test_a_wrap_of_the_handler_form_serves_both_worlds(run: Runner) -> None:
     assert (["in", "out"], "2", 2) == (seen, result["messages"][-1].text, len(result["messages"]))
 
 
+def test_many_calls_may_stand_in_a_blocking_wrap_at_once(run: Runner) -> None:
+    """More than a pool has threads, each waiting for a tool that needs one as well."""
+
+    @wrap_tool_call
+    def around(request: Any, handler: Callable[[Any], Any]) -> Any:
+        return handler(request)
+
+    many = call_tools(*(call_tool("double", {"n": number}) for number in range(50)))
+    result = run.invoke(create_agent(ScriptedModel([many, "done"]), [double], middleware=[around]), HI)
+
+    assert 50 == sum(message.type == "tool" for message in result["messages"])
+
+
 def test_both_forms_of_a_wrap_are_used_where_they_belong() -> None:
     class Both(AgentMiddleware):
         """Both."""
@@ -323,8 +336,14 @@ def test_a_jump_to_nowhere_is_an_error(run: Runner) -> None:
     def lost(state: Any, runtime: Any) -> Any:
         return {"jump_to": "moon"}
 
+    @before_model(can_jump_to=["end"])
+    def elsewhere(state: Any, runtime: Any) -> Any:
+        return Command(update={"jump_to": "model"})
+
     with pytest.raises(InvalidUpdateError, match="'moon'"):
         run.invoke(create_agent(once(), middleware=[lost]), HI)
+    with pytest.raises(InvalidUpdateError, match="declares end"):
+        run.invoke(create_agent(once(), middleware=[elsewhere]), HI)
 
 
 def test_a_jump_to_tools_that_there_are_not_is_refused_at_once() -> None:

@@ -22,6 +22,7 @@ from pregel.agents import (
     tools_condition,
 )
 from pregel.agents import tool as as_tool
+from pregel.agents.middleware import SummarizationMiddleware
 from pregel.agents.models import Turn, call_tool, call_tools
 from pregel.agents.structured_output import (
     MultipleStructuredOutputsError,
@@ -313,6 +314,41 @@ def test_tools_need_a_store_that_is_there(run: Runner) -> None:
         run.invoke(create_agent(ScriptedModel([call_tool("keep")]), [keep]), HI)
     kept = create_agent(ScriptedModel([call_tool("keep"), "x"]), [keep], store="the store")
     assert "the store" == run.invoke(kept, HI)["messages"][2].text
+
+
+def test_a_stream_tells_what_tools_do(run: Runner) -> None:
+    @as_tool
+    def work(n: int, runtime: ToolRuntime) -> str:
+        """Work."""
+        runtime.emit_output_delta(f"{n}...")
+        if n > 1:
+            raise OSError("too much")
+        return "done"
+
+    model = ScriptedModel([call_tool("work", {"n": 1}, id="a"), call_tool("work", {"n": 2}, id="b"), "ok"])
+    events = run.stream(create_agent(model, [work]), HI, stream_mode="tools")
+
+    assert [
+        "tool-started",
+        "tool-output-delta",
+        "tool-finished",
+        "tool-started",
+        "tool-output-delta",
+        "tool-error",
+    ] == [event["event"] for event in events]
+    assert ("a", "work", {"n": 1}) == tuple(events[0][key] for key in ("tool_call_id", "tool_name", "input"))
+    assert ("1...", "done", "too much") == (events[1]["delta"], events[2]["output"].text, events[5]["message"])
+
+
+def test_a_stream_shows_the_words_of_the_agents_model_and_of_no_other(run: Runner) -> None:
+    summary = SummarizationMiddleware(ScriptedModel(["a summary"]), trigger=("messages", 2), keep=("messages", 1))
+    agent = create_agent(ScriptedModel(["one two three"]), middleware=[summary])
+
+    chunks = run.stream(agent, {"messages": ["a", "b"]}, stream_mode="messages")
+
+    said = [chunk for chunk, metadata in chunks if metadata["langgraph_node"] == "model"]
+    assert ["one", " two", " three"] == [chunk.text for chunk in said if chunk.text]
+    assert "a summary" not in [chunk.text for chunk, _ in chunks]
 
 
 # -- questions and parents -------------------------------------------------------------------------------------------

@@ -37,13 +37,7 @@ meets every program. All these cases are expected to fail, so that a change show
 
 - `update_state` as a node that waits (deferred, or the target of a full join): it still runs there, it has run here.
 - Tasks of a snapshot come in the order of the graph's definition there, by name here.
-- A resumed call that comes to a subgraph that remembers over calls: after travel it runs again there and counts as
-  finished here; reached by a Command it counts as finished there and runs again here.
-
-Faults of pregel that this suite found, expected to fail until they are mended (`FAULTS`):
-
-- A subgraph that remembers over calls, run twice in one call under async or exit: its second run does not see what the
-  first has queued but not stored, so the values differ from those under sync.
+- A call that a Command routes to a subgraph that remembers over calls: it counts as finished there and runs again here.
 """
 
 from __future__ import annotations
@@ -60,11 +54,9 @@ DELIBERATE = {"resume: update as the failed node", "question: update as the node
 UNSETTLED = {
     "update: as the target of a full join",
     "update: as a deferred node",
-    "subgraph: is travelled over and remembers",
     "subgraph: is steered to and remembers",
 }
-FAULTS = {"subgraph: loops and remembers, exit"}
-DIFFERING = DELIBERATE | UNSETTLED | FAULTS
+DIFFERING = DELIBERATE | UNSETTLED
 EXPIRING = {"ephemeral", "any", "topic"}
 
 

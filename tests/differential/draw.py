@@ -170,12 +170,25 @@ def asking(draw: st.DrawFn) -> Program:
 
 
 @st.composite
-def children(draw: st.DrawFn) -> Program:
-    """A small graph without cycles or conflicts: an error in a child meets its siblings by luck of threads."""
+def children(draw: st.DrawFn, outside: tuple[str, ...]) -> Program:
+    """A small graph without cycles or conflicts: an error in a child meets its siblings by luck of threads.
+
+    Its last node may send a Command to the graph around it, whose nodes are `outside`.
+    """
     names = ("k", "l", "m")[: draw(st.integers(1, 3))]
     asks = draw(st.sampled_from((*names, None, None)))
     rules = st.sampled_from(("size", "name"))
-    inner = tuple(Node(name, writes=(("log", draw(rules)),), asks=int(name == asks)) for name in names)
+    up = draw(st.none() | st.none() | routes(outside, ("ticks", "log"), labels=False))
+    inner = tuple(
+        Node(
+            name,
+            writes=(("log", draw(rules)),),
+            asks=int(name == asks),
+            returns="parent" if up is not None and name == names[-1] else "dict",
+            goto=up if name == names[-1] else None,
+        )
+        for name in names
+    )
     follow = [(names[draw(st.integers(0, place - 1))], name) for place, name in enumerate(names) if place]
     entry = Route(picks=(("*k", "*k"),)) if draw(st.integers(0, 3)) == 0 else None
     # A child gives its whole log back to be folded again: one that keeps only its tail does not double it each time.
@@ -187,13 +200,16 @@ def nesting(draw: st.DrawFn) -> Program:
     """A graph in which some node is a graph, called several times."""
     program = draw(graphs())
     names = tuple(node.name for node in program.nodes)
-    host, child = draw(st.sampled_from(names)), draw(children())
+    host, child = draw(st.sampled_from(names)), draw(children(names))
+    keeps = draw(st.sampled_from(("run", "run", "thread")))
     asks = any(node.asks for node in child.nodes)
     # Sends within the child ask in the same words, and the reference lists them as their threads end: answer all.
     hows = ("all",) if child.entry else ("all", "first")
     answers: st.SearchStrategy[Op] = st.builds(Answer, how=st.sampled_from(hows))
-    later = draw(st.lists(answers if asks else ops(names), min_size=1, max_size=3))
-    nested = marked(program, {host}, child=child, goto=None, returns="dict")
+    # Travel and Commands to a child that remembers are told apart in differences.py.
+    calls: st.SearchStrategy[Op] = st.just(Run("more")) if keeps == "thread" else ops(names)
+    later = draw(st.lists(answers if asks else calls, min_size=1, max_size=3))
+    nested = marked(program, {host}, child=child, goto=None, returns="dict", keeps=keeps)
     return replace(nested, ops=(Run(), *later), limit=7)
 
 

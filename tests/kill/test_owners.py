@@ -63,7 +63,7 @@ def test_a_frozen_owner_that_nobody_took_over_goes_on(where: str) -> None:
         assert end(owner) == "ended held,second"
 
 
-@pytest.mark.acceptance("S6-4")
+@pytest.mark.acceptance("S6-4", "S0-8")
 def test_a_killed_owner_is_taken_over_at_once_though_its_lease_goes_on(where: str) -> None:
     with start("hold", where, 1000) as owner, saver_at(where) as saver:
         assert heard(owner) == "in the node"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
 from pregel.constants import START
 from pregel.engine.pregel import Pregel
 from pregel.errors import NodeError, NodeTimeoutError
+from pregel.func import task
 from pregel.graph.state import StateGraph
 from pregel.runtime import Runtime
 from pregel.types import Command, RetryPolicy, Send, TimeoutPolicy, interrupt
@@ -196,6 +198,91 @@ def nested(checkpointer: bool | None, *, last: Node | None = None) -> Pregel:
     builder.add_edge(START, "sub")
     builder.add_edge(START, "beside")
     builder.add_edge(["sub", "beside"], "end")
+    return builder.compile()
+
+
+def calling() -> Pregel:
+    """A node beside another: its tasks run side by side, one asks, one calls a task; then it does it all once more."""
+
+    @task
+    def work(name: str) -> str:
+        return name
+
+    @task
+    def ask(question: str) -> str:
+        return work(f"{question} {interrupt(question)}").result()
+
+    def node(state: State, runtime: Runtime[None]) -> dict[str, Any]:
+        calls = [work("a"), ask("q?"), work("b")]
+        made = runtime.step("made", lambda: f"made at {len(state['log'])}")
+        return {"log": [made, *[call.result() for call in calls]]}
+
+    builder = StateGraph(State)
+    builder.add_node("call", node)
+    builder.add_node("beside", note("beside"))
+    builder.add_node("again", lambda state: {"log": [work(f"again/{len(state['log'])}").result()]})
+    builder.add_edge(START, "call")
+    builder.add_edge(START, "beside")
+    builder.add_edge(["call", "beside"], "again")
+    return builder.compile()
+
+
+def invoking(*names: str, checkpointer: bool | None = None) -> Pregel:
+    """A node that calls a graph of two steps for each name; the second step asks. A task calls the graph again."""
+    inner = StateGraph(State, output_schema=Log)
+    inner.add_node("x", note("x"))
+    inner.add_node("question", lambda state: {"log": [f"answer {interrupt(state['log'][0])}"]})
+    inner.add_edge(START, "x")
+    inner.add_edge("x", "question")
+    app = inner.compile(checkpointer=checkpointer)
+
+    @task
+    def deeper() -> list[str]:
+        found: list[str] = app.invoke({"log": ["last"]})["log"]
+        return found
+
+    def node(state: State) -> dict[str, Any]:
+        found = [app.invoke({"log": [name]})["log"] for name in names]
+        return {"log": [*(text for log in found for text in log), *deeper().result()]}
+
+    builder = StateGraph(State)
+    builder.add_node("node", node)
+    builder.add_node("beside", note("beside"))
+    builder.add_node("end", note("end"))
+    for name in ("node", "beside"):
+        builder.add_edge(START, name)
+    builder.add_edge(["node", "beside"], "end")
+    return builder.compile()
+
+
+def broken_calls() -> Pregel:
+    """A node whose calls fail: one is tried again, one is handled, and the node itself fails once after them."""
+
+    @task(retry_policy=THRICE)
+    def shaky(*, runtime: Runtime[None]) -> str:
+        assert runtime.execution_info is not None
+        if runtime.execution_info.node_attempt < 2:
+            raise ValueError("not yet")
+        return "shaky"
+
+    @task
+    def bad() -> str:
+        raise KeyError("bad")
+
+    def node(state: State, runtime: Runtime[None]) -> dict[str, Any]:
+        assert runtime.execution_info is not None
+        wanted = [shaky(), bad()]  # type: ignore[call-arg]  # the runtime is filled in
+        with suppress(KeyError):
+            wanted[1].result()
+        if runtime.execution_info.node_attempt < 2:
+            raise ValueError("once more")  # while a call is out
+        return {"log": [wanted[0].result()]}
+
+    builder = StateGraph(State)
+    builder.add_node("node", node, retry_policy=THRICE)
+    builder.add_node("beside", note("beside"))
+    builder.add_edge(START, "node")
+    builder.add_edge(START, "beside")
     return builder.compile()
 
 

@@ -124,13 +124,13 @@ def test_a_value_that_is_lighter_than_its_delta_is_stored_whole() -> None:
 
 
 def test_several_writes_and_several_supersteps_fold_as_they_were_recorded() -> None:
-    store = Store(lambda old, writes: [*old, "|" + "x" * 60, *writes], list)  # shows where a batch began
+    store = Store(lambda old, writes: [*old, "|" + "x" * 900, *writes], list)  # shows where a batch began
     store.step("a")
     store.step("b", "c")
     store.channel.update(["d"])
     store.channel.update(["e", "f"])
-    store.save()
 
+    assert ["delta"] == store.save()
     assert store.channel.get() == store.read()
     assert ["a", "|", "b", "c", "|", "d", "|", "e", "f"] == [item[0] for item in store.read()][1:]
 
@@ -150,22 +150,22 @@ def test_an_overwrite_is_stored_whole_and_deltas_go_on_from_it() -> None:
 def test_a_run_that_starts_from_a_chain_goes_on_with_it() -> None:
     store = Store(added, list)
     for letter in "abc":
-        store.step(letter * 99)
+        store.step(letter * 999)
     chains = Chains()
     chains.add(store.rows)
     stored, store.tip = chains.value(1, store.at, serde.loads_typed)
     store.channel = store.channel.from_checkpoint(stored)
 
     assert isinstance(stored, Unfolded)
-    assert ["delta"] == store.step("d" * 99)
-    assert [letter * 99 for letter in "abcd"] == store.read()
+    assert ["delta"] == store.step("d" * 999)
+    assert [letter * 999 for letter in "abcd"] == store.read()
 
 
 def test_a_tip_of_another_value_is_not_built_on() -> None:
     store = Store(added, list)
-    store.step("x" * 99)
+    store.step("x" * 999)
     assert store.tip is not None
-    store.tip.last = ["x" * 99]
+    store.tip.last = ["x" * 999]
 
     assert ["value"] == store.step("y")
 
@@ -197,15 +197,15 @@ def test_what_a_later_superstep_changed_in_place_is_stored_whole() -> None:
         return old
 
     store = Store(grow, list)
-    store.step({"texts": ["a" * 99]})
-    store.step({"texts": ["b"]})
+    store.step({"texts": ["a" * 999]})
+    assert ["delta"] == store.step({"texts": ["b"]})
     first = {"texts": ["c"]}
     store.channel.update([first])
     store.channel.update([{"texts": ["d"]}])
-    first["texts"].append("changed")
+    first["texts"][0] = "changed"
 
     assert ["value"] == store.save()
-    assert ["a" * 99, "b", "c", "d"] == store.read()[0]["texts"]
+    assert ["a" * 999, "b", "c", "d"] == store.read()[0]["texts"]
 
 
 def test_another_reducer_is_refused() -> None:

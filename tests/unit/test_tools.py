@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -248,18 +248,17 @@ def test_a_schema_may_be_given() -> None:
 
 
 def test_a_sync_tool_does_not_hold_up_the_loop() -> None:
+    both_are_here = threading.Barrier(2, timeout=60)
+
     @tool
-    def slow() -> str:
-        """Slow."""
-        time.sleep(0.05)
-        return "done"
+    def meet() -> int:
+        """Wait for the other one."""
+        return both_are_here.wait()
 
-    async def both() -> float:
-        begin = time.monotonic()
-        await asyncio.gather(slow.ainvoke({}), slow.ainvoke({}))
-        return time.monotonic() - begin
+    async def both() -> list[int]:
+        return list(await asyncio.gather(meet.ainvoke({}), meet.ainvoke({})))
 
-    assert asyncio.run(both()) < 0.095
+    assert [0, 1] == sorted(asyncio.run(both()))
 
 
 @dataclass

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from pregel.agents.flow import AgentFlow, Either, block, wait
+from pregel.agents.flow import AgentFlow, Either, block, on_own_thread, wait
 from pregel.agents.middleware.base import Hook
 from pregel.agents.middleware.requests import ModelRequest, ToolCallRequest
 from pregel.errors import AsyncOnlyError
@@ -82,14 +82,15 @@ def _blocking(hook: Hook, request: Any, inside: Handler) -> Any:
 async def _awaiting(hook: Hook, request: Any, inside: Handler) -> Any:
     if hook.awaited is not None:
         return await hook.awaited(request, _awaited(inside))
-    assert hook.sync is not None
+    blocks = hook.sync
+    assert blocks is not None
     loop = asyncio.get_running_loop()
 
     def handler(changed: Any) -> Any:
         """The inner call, on the loop, for a hook that blocks a thread."""
         return asyncio.run_coroutine_threadsafe(arun(inside(changed), wait), loop).result()
 
-    return await asyncio.to_thread(hook.sync, request, handler)
+    return await on_own_thread(lambda: blocks(request, handler))
 
 
 def _awaited(inside: Handler) -> Callable[[Any], Any]:

@@ -65,6 +65,7 @@ class ToolRuntime(Generic[C, S]):
     execution_info: ExecutionInfo | None = None
     server_info: ServerInfo | None = None
     _key: Callable[[], str] = field(default=_no_key, repr=False)
+    _emit: Callable[[Any], None] = field(default=_nothing, repr=False)
 
     @property
     def idempotency_key(self) -> str:
@@ -78,6 +79,7 @@ class ToolRuntime(Generic[C, S]):
 
     def emit_output_delta(self, delta: Any) -> None:
         """Stream a piece of the result in mode ``tools``; nothing when nobody listens."""
+        self._emit(delta)
 
     def override(self, **overrides: Any) -> ToolRuntime[C, S]:
         """A copy with some fields replaced."""

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from pregel.errors import InvalidInputError
@@ -122,7 +123,14 @@ def validate_op_namespace(op: Op) -> None:
 
 def checked_namespace(namespace: tuple[str, ...], *, written: bool = False) -> tuple[str, ...]:
     """The namespace; InvalidNamespaceError when it is none. `written`: something is put there."""
-    if isinstance(namespace, str) or not isinstance(namespace, tuple | list):
+    try:
+        return _checked(namespace, written)
+    except TypeError:  # a list
+        return _checked(tuple(namespace), written) if isinstance(namespace, list) else _check(namespace, written)
+
+
+def _check(namespace: tuple[str, ...], written: bool) -> tuple[str, ...]:
+    if not isinstance(namespace, tuple):
         raise InvalidNamespaceError(f"{namespace!r} is no namespace.")
     for label in namespace:
         if not isinstance(label, str):
@@ -133,7 +141,10 @@ def checked_namespace(namespace: tuple[str, ...], *, written: bool = False) -> t
         raise InvalidNamespaceError("Nothing is stored under the empty namespace.")
     if written and namespace[0] == RESERVED:
         raise InvalidNamespaceError(f"The first label {RESERVED!r} is reserved.")
-    return tuple(namespace)
+    return namespace
+
+
+_checked = lru_cache(4096)(_check)
 
 
 def _has_surrogate(text: str) -> bool:

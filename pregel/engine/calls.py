@@ -1,0 +1,253 @@
+"""The calls that tasks make while they run: functions (`@task`) and graphs, each a task of its own in the same step.
+
+1. A call's id is made of what makes its caller's, of its name and its number, so the same call of a caller that runs
+   again is known, and one that ended is not run again.
+2. Its result is stored first, then its future is settled.
+3. A task has ended when all its calls have: its end is held back until then. A failed or cancelled one cancels them.
+4. Asked beats everything here too: a caller that returned although a call of its asked is paused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pregel.checkpoint.keys import hash16
+from pregel.checkpoint.records import ERROR, MEMO, TaskWrites, Write
+from pregel.engine.effects import Done, Event, Failed, Gone, Noted, Paused, Pushed, Settled, Step, TaskEvent
+from pregel.engine.future import CallFuture
+from pregel.engine.ids import interrupt_id, task_parts, uuid_text
+from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode
+from pregel.engine.resume import mismatch
+from pregel.engine.task import PUSH, Task, path_text
+from pregel.engine.trace import show_end, show_starts
+from pregel.errors import CallWithdrawn, GraphInterrupt, OutsideRunError
+from pregel.types import Interrupt
+
+if TYPE_CHECKING:
+    from pregel.engine.barrier import Barrier
+    from pregel.engine.frame import Frame, Run
+    from pregel.engine.pregel import Pregel
+
+RETURN = "__return__"
+RETURNS = ChannelWrite([ChannelWriteEntry(RETURN)])
+ENDS = (Done, Failed, Paused, Gone)
+
+
+class CallTask(Task):
+    """One call of a function from inside a task; `future` is what its caller waits for."""
+
+    fingerprint = ""  # of what a graph is called with
+
+    def __init__(self, parent: Task, index: int | str, name: str, node: PregelNode, arg: Any) -> None:
+        super().__init__(parent.frame, name, node, (PUSH, parent.path, index, True), (PUSH,))
+        self.parent = parent
+        self.arg = arg
+        self.answers = parent.answers
+        self.step, self.checkpoint, self.fresh = parent.step, parent.checkpoint, parent.fresh
+        self.future: CallFuture[Any] = CallFuture(parent)
+        self.call = self.future
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        _, caller, index, _ = self.path
+        return task_parts(
+            self.checkpoint, self.frame.ns, self.step, self.name, PUSH, path_text(caller), str(index), "call"
+        )
+
+    def push(self) -> CallFuture[Any]:
+        """Have it run; the future."""
+        host = self.frame.run.host
+        if host is None:
+            raise OutsideRunError("The run of this task is over.", fix="Call tasks while their caller runs.")
+        host.push(Pushed(self.parent, self))
+        return self.future
+
+    def question_id(self, scope: str, index: int) -> str:
+        """The id of a question: the node that is answered, this call, the scope in it, and how many it asked before."""
+        task: Task = self
+        while isinstance(task, CallTask):
+            task = task.parent
+        return interrupt_id(task.id, f"{self.id} {scope}" if scope else self.id, index)
+
+    def read(self) -> Any:
+        """The arguments, as they were given."""
+        return self.arg
+
+    def again(self) -> CallTask:
+        again: CallTask = object.__new__(type(self))
+        again.__dict__.update(self.__dict__)
+        again.fresh, again.asked, again.closed, again.clock = False, (), False, None
+        again._counts = again._made = None
+        return again
+
+
+class GraphCall(CallTask):
+    """A call of a graph from inside a task: it runs as a subgraph that lives under its caller."""
+
+    def __init__(self, parent: Task, number: int, graph: Pregel, input: Any, run: Run) -> None:
+        node = PregelNode(channels=(), triggers=(), bound=graph, writers=(RETURNS,))
+        super().__init__(parent, f"call:{number}", graph.get_name(), node, input)
+        self.number = number
+        self.inner_run = run  # as the call wants it: its config, context and limit
+        self.output_keys: str | tuple[str, ...] | None = None
+
+    @property
+    def ns(self) -> str:
+        """Where the called graph lives: under its caller, by number."""
+        return f"{self.parent.ns}|call:{self.number}"
+
+
+class Calls:
+    """The calls of one superstep, on their way in."""
+
+    def __init__(self, barrier: Barrier) -> None:
+        self.barrier = barrier
+        self.frame: Frame = barrier.frame
+        self.out: dict[Task, set[CallTask]] = {}  # caller -> its calls that are out
+        self.held: dict[Task, TaskEvent] = {}  # ends of callers whose calls are out
+        self.asked: dict[Task, dict[str, tuple[Interrupt, ...]]] = {}  # caller -> what its calls asked, by path
+
+    def push(self, event: Pushed, step: Step) -> None:
+        """A task calls: the stored result, or one more task."""
+        task, made = event.task, event.made
+        if not self._open(task):
+            settle(step, made.future, error=CallWithdrawn())
+            return
+        stored = self.frame.recalled.get(made.id)
+        if stored is not None:
+            self._recall(made, stored, step)
+            return
+        self.out.setdefault(task, set()).add(made)
+        self.barrier.open.add(made)
+        step.start.append(made)
+        if made.node.timeout is not None or made.node.retry_policy:
+            self.barrier.watch([made], step)
+        if self.frame.traced:
+            show_starts(self.frame, step, [made])
+
+    def note(self, event: Noted, step: Step) -> None:
+        """A task made a value once and for all."""
+        if not self._open(event.task):
+            settle(step, event.future, error=CallWithdrawn())
+            return
+        record = memo_record(event.task, event.key, event.value)
+        self.frame.recalled[str(record.task)] = [
+            Write(str(record.task), -7, MEMO, event.value, record.path, record.name)
+        ]
+        if self.frame.journal is not None:
+            step.writes.append(record)
+        settle(step, event.future, event.value)
+
+    def passed(self, event: Event, step: Step) -> Event | None:
+        """The event as the barrier is to hear it; None for a call's, and for the end of one whose calls are out."""
+        if not isinstance(event, ENDS) or event.task not in self.barrier.open:
+            return event
+        task = event.task
+        if out := self.out.get(task):
+            self.held[task] = event
+            if isinstance(event, Failed | Gone):
+                step.cancel = [*step.cancel, *((call, False) for call in out)]
+            return None
+        if isinstance(event, Done) and (asked := self.asked.get(task)):
+            event = Paused(task, tuple(question for path in sorted(asked) for question in asked[path]))
+        if isinstance(task, CallTask):
+            self._ended(task, event, step)
+            return None
+        return event
+
+    def wants_family(self, step: Step) -> bool:
+        """Whether a graph is to start in a run that has no family yet."""
+        run = self.frame.run
+        return not run.multiplexed and any(isinstance(task, GraphCall) for task in step.start)
+
+    def _open(self, task: Task) -> bool:
+        barrier = self.barrier
+        return task in barrier.open and task not in self.held and not barrier.cancelled and not barrier.failed
+
+    def _recall(self, made: CallTask, stored: Sequence[Write], step: Step) -> None:
+        """A call that ended before: its result, unless a graph was called with something else then."""
+        values = {write.channel: write.value for write in stored}
+        if values.get(MEMO, made.fingerprint) != made.fingerprint:
+            settle(step, made.future, error=mismatch(made.name, self.frame.run.thread))
+            return
+        settle(step, made.future, values.get(RETURN))
+
+    def _ended(self, call: CallTask, event: TaskEvent, step: Step) -> None:
+        """A call is over, or is tried again."""
+        barrier, caller = self.barrier, call.parent
+        if call in barrier.late:  # it passed a limit before it ended
+            event = Failed(call, barrier.late[call])
+        barrier.open.remove(call)
+        out = self.out[caller]
+        out.discard(call)
+        if isinstance(event, Done):
+            self._returned(call, event, step)
+        elif isinstance(event, Paused):
+            self.asked.setdefault(caller, {})[call.path_text] = event.asked
+            settle(step, call.future, error=GraphInterrupt(event.asked))
+            if self.frame.traced:
+                show_end(self.frame, step, call, asked=event.asked)
+        elif isinstance(event, Failed):
+            again = None if caller in self.held else barrier.retry(event, step)
+            if again is not None:
+                out.add(again)  # type: ignore[arg-type]  # the next attempt of a call is one
+                return
+            barrier.keep(call, [(ERROR, event.error)])
+            settle(step, call.future, error=event.error)
+            if self.frame.traced:
+                show_end(self.frame, step, call, error=event.error)
+        else:
+            settle(step, call.future, error=CallWithdrawn())
+        if not out and (held := self.held.pop(caller, None)) is not None:
+            barrier.feed([held], step)
+
+    def _returned(self, call: CallTask, event: Done, step: Step) -> None:
+        rows = [*event.writes, (MEMO, call.fingerprint)] if call.fingerprint else event.writes
+        self.barrier.keep(call, rows)
+        self.frame.recalled[call.id] = [Write(call.id, i, name, value, "", "") for i, (name, value) in enumerate(rows)]
+        value = event.writes[0][1] if event.writes else None
+        if "updates" in self.frame.shows and not isinstance(call, GraphCall):
+            step.emit.append((self.frame.ns, "updates", {call.name: value}))
+        if self.frame.traced:
+            show_end(self.frame, step, call, result={RETURN: value})
+        settle(step, call.future, value)
+
+
+def settle(step: Step, future: CallFuture[Any], value: Any = None, error: BaseException | None = None) -> None:
+    """Have a future settled once this step is stored."""
+    step.settle = [*step.settle, Settled(future, value, error)]
+
+
+def noted(task: Task, key: str, value: Any) -> CallFuture[Any]:
+    """Have a value stored that a task made once and for all; the future is done when it is.
+
+    SerializationError, and nothing stored, for a value that would not come back.
+    """
+    future: CallFuture[Any] = CallFuture(task)
+    run = task.frame.run
+    if task.frame.journal is not None:
+        task.frame.journal.saver.serde.dumps_typed(value)
+    if run.host is None:
+        future.settle(value)
+    else:
+        run.host.push(Noted(task, key, value, future))
+    return future
+
+
+def memo_record(task: Task, key: str, value: Any) -> TaskWrites:
+    """A value that a task made once and for all, as the journal keeps it: a record of its own for each key."""
+    name = memo_id(task, key)
+    return TaskWrites(
+        task.frame.ns, task.checkpoint, name, task.name, path_text((PUSH, task.path, "step", key)), [(MEMO, value)]
+    )
+
+
+def memo_id(task: Task, key: str) -> str:
+    """What a task's value is stored under."""
+    return uuid_text(hash16((task.id, "step", key)))
+
+
+def memo(task: Task, key: str) -> tuple[Any, ...]:
+    """The value that a task made before; empty when it made none."""
+    return tuple(write.value for write in task.frame.recalled.get(memo_id(task, key), ()))
