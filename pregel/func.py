@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, get_args, get_origin, get_type_hints, overload
 
+from pregel.cache.base import BaseCache
 from pregel.channels import EphemeralValue, LastValue
 from pregel.config import running_task
 from pregel.constants import END, START
+from pregel.engine.caching import Caching
 from pregel.engine.calls import RETURNS, CallTask
 from pregel.engine.future import CallFuture
 from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode
@@ -88,7 +90,7 @@ class _TaskFunction(Generic[P, T]):
                 fix="Make it `async def`, or leave the timeout out.",
             )
         self.retry_policy, self.cache_policy, self.timeout = retry_policy, cache_policy, timeout
-        self.node = PregelNode(
+        node = PregelNode(
             channels=(),
             triggers=(),
             bound=CalledFunction(func, self.name),
@@ -97,6 +99,20 @@ class _TaskFunction(Generic[P, T]):
             cache_policy=cache_policy,
             timeout=timeout,
         )
+        if cache_policy is not None:
+            module, qualified = getattr(func, "__module__", ""), getattr(func, "__qualname__", self.name)
+            node = node.behind(Caching(CalledFunction(func, self.name), cache_policy, module, qualified))
+        self.node = node
+
+    def clear_cache(self, cache: BaseCache[Any]) -> None:
+        """Forget every result of this task that a cache holds."""
+        if self.node.caching is not None:
+            cache.clear([self.node.caching.namespace])
+
+    async def aclear_cache(self, cache: BaseCache[Any]) -> None:
+        """Like `clear_cache`, awaited."""
+        if self.node.caching is not None:
+            await cache.aclear([self.node.caching.namespace])
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> CallFuture[T]:
         caller = running_task()

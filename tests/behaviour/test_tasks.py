@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from pregel.cache.memory import InMemoryCache
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.config import RunnableConfig
-from pregel.errors import AsyncOnlyError, InvalidInputError, OutsideRunError, UsageError
+from pregel.errors import AsyncOnlyError, InvalidInputError, NodeTimeoutError, OutsideRunError, UsageError
 from pregel.func import entrypoint, task
 from pregel.graph import START, StateGraph
 from pregel.runtime import Runtime
-from pregel.types import Command, RetryPolicy, interrupt
+from pregel.types import CachePolicy, Command, RetryPolicy, interrupt
 
 from .conftest import Runner
 from .marks import Saver, State, Thread
@@ -546,6 +547,42 @@ def test_an_entrypoint_needs_an_input_and_is_no_generator() -> None:
         @entrypoint()
         def half(n: int) -> entrypoint.final[int]:  # type: ignore[type-arg]
             return entrypoint.final(value=n, save=n)
+
+
+def test_a_cached_task_runs_once_an_input_and_again_when_it_is_forgotten(run: Runner, thread: Thread) -> None:
+    ran, cache = list[int](), InMemoryCache[Any]()
+
+    @task(cache_policy=CachePolicy())
+    def work(n: int) -> int:
+        ran.append(n)
+        return 2 * n
+
+    @entrypoint(cache=cache, checkpointer=InMemorySaver())
+    def flow(numbers: list[int]) -> list[int]:
+        return [work(n).result() for n in numbers]
+
+    assert [[2, 4, 2], [2, 4, 2]] == [run.invoke(flow, [1, 2, 1], thread(name)) for name in "ab"]
+    assert [1, 2] == ran
+    work.clear_cache(cache)
+    run.invoke(flow, [1], thread("c"))
+    assert [1, 2, 1] == ran
+
+
+def test_a_coroutine_task_that_takes_too_long_is_a_failure_that_is_tried_again(thread: Thread) -> None:
+    tries = list[int]()
+
+    @task(timeout=0.05, retry_policy=RetryPolicy(initial_interval=0, jitter=False, retry_on=NodeTimeoutError))
+    async def slow() -> int:
+        tries.append(1)
+        if len(tries) == 1:
+            await asyncio.Event().wait()
+        return len(tries)
+
+    @entrypoint(checkpointer=InMemorySaver())
+    async def flow(_: int) -> int:
+        return await slow()
+
+    assert 2 == asyncio.run(flow.ainvoke(1, thread("1")))
 
 
 def test_a_task_is_a_method_too(run: Runner) -> None:
