@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, TypeVar, get_args, get_origin, get_type_hints, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, get_args, get_origin, get_type_hints, overload
 
 from pregel.cache.base import BaseCache
 from pregel.channels import EphemeralValue, LastValue
@@ -126,6 +126,16 @@ class _TaskFunction(Generic[P, T]):
         return self if instance is None else functools.partial(self, instance)
 
 
+class _TaskDecorator(Protocol):
+    """What `task` with arguments is: it makes a task of a function or coroutine function."""
+
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[T]], /) -> _TaskFunction[P, T]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, T], /) -> _TaskFunction[P, T]: ...
+
+
 @overload
 def task(__func_or_none__: Callable[P, Awaitable[T]]) -> _TaskFunction[P, T]: ...
 
@@ -142,7 +152,7 @@ def task(
     retry_policy: RetryPolicy | list[RetryPolicy] | tuple[RetryPolicy, ...] | None = None,
     cache_policy: CachePolicy | None = None,
     timeout: Any = None,
-) -> Callable[[Callable[P, Awaitable[T]] | Callable[P, T]], _TaskFunction[P, T]]: ...
+) -> _TaskDecorator: ...
 
 
 def task(
