@@ -12,7 +12,7 @@ import _sqlite3
 import ctypes
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int64, c_void_p, cast, pointer
 from dataclasses import dataclass
@@ -74,6 +74,7 @@ class Fault:
     times: int | None = None
     late: bool = False  # the call is done, and then said to have failed
     kills: bool = False  # the process dies, before the call or after it
+    seen: Callable[[], object] | None = None  # called as it strikes: what a process that died here would leave
 
 
 class Disk:
@@ -129,6 +130,8 @@ def _table(real: Any, file: File) -> Any:
                 return int(call(*args))
             if fault.late:
                 call(*args)
+            if fault.seen is not None:
+                fault.seen()
             if fault.kills:
                 os.kill(os.getpid(), signal.SIGKILL)
             return fault.code

@@ -11,6 +11,7 @@ import pytest
 
 from pregel.checkpoint import lease
 from pregel.checkpoint.heartbeat import Heartbeat
+from pregel.checkpoint.heartbeat import heartbeat as of_this_process
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.records import Owner, ThreadRow
 from pregel.config import running_task
@@ -249,6 +250,7 @@ def test_a_run_that_was_given_up_lets_go_of_its_thread_in_the_store(saver: Saver
     holder.row = saver.append(append).row  # type: ignore[attr-defined]
     holder.epoch, holder.claimed = holder.row.epoch, True
     holder.keep()
+    of_this_process.watch(holder.lease)
     assert not row_of(saver).lapsed
 
     del holder

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -154,6 +155,13 @@ def test_an_error_that_passes_is_settled_and_nobody_notices(
     assert first > 3
 
 
+def left_by_a_kill(path: Path, copy: Path) -> None:
+    """Copy what a process leaves that dies now: the file and its log, without the index in shared memory."""
+    if not copy.exists():
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
+
+
 def test_a_commit_that_failed_may_be_there_after_a_crash_and_the_thread_goes_on_from_it(
     run: Runner, disk: Disk, tmp_path: Path, thread: Thread
 ) -> None:
@@ -163,12 +171,10 @@ def test_a_commit_that_failed_may_be_there_after_a_crash_and_the_thread_goes_on_
         path, copy, ran[:] = tmp_path / f"{first}.db", tmp_path / f"copy-{first}.db", []
         with SqliteSaver.from_conn_string(path) as saver:
             saver.setup()
-            disk.break_down(Fault("wal", "sync", IOERR_FSYNC, first))
+            disk.break_down(Fault("wal", "sync", IOERR_FSYNC, first, seen=partial(left_by_a_kill, path, copy)))
             with pytest.raises(StoreError, match="disk I/O error"):
                 run.invoke(build(ran).compile(checkpointer=saver), {}, thread("t"))
             disk.mend()
-            for suffix in ("", "-wal"):  # what a killed process leaves: the log, without the index in shared memory
-                shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
             kept = stored(saver)
         with SqliteSaver.from_conn_string(copy) as heir:
             landed, ran[:] = stored(heir), []

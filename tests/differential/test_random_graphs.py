@@ -6,14 +6,11 @@ tests/differential`` draws that many new ones per test, and makes what fails as 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import TypeVar
-
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 
 from tests.differential.compare import disagreement, other_ways
+from tests.differential.depth import examples
 from tests.differential.draw import asking, failing, graphs, nesting, threads
 from tests.differential.program import Program
 from tests.differential.side import side
@@ -22,21 +19,6 @@ pytest.importorskip("langgraph.graph", reason="the reference is not installed: p
 pytestmark = [pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]  # what warns is not compared
 
 REFERENCE, OURS = side("langgraph"), side("pregel")
-DEEP = int(os.environ.get("PREGEL_DIFFERENTIAL", "0"))
-Test = TypeVar("Test", bound=Callable[..., None])
-
-
-def examples(count: int) -> Callable[[Test], Test]:
-    """Draw that many programs, or as many new ones as the environment asks for."""
-    return settings(
-        max_examples=DEEP or count,
-        derandomize=not DEEP,
-        database=None,
-        deadline=None,
-        phases=tuple(Phase) if DEEP else (Phase.explicit, Phase.generate),
-        suppress_health_check=list(HealthCheck),
-        print_blob=False,
-    )
 
 
 @examples(150)

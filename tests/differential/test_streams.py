@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 
 from tests.differential.cases import CASES
+from tests.differential.depth import examples
 from tests.differential.differences import DIFFERING
 from tests.differential.draw import graphs, nesting
 from tests.differential.events import difference, events, steps
 from tests.differential.program import Bulk, Program, Run, Update
 from tests.differential.side import side
-from tests.differential.test_random_graphs import examples
 
 pytest.importorskip("langgraph.graph", reason="the reference is not installed: pip install 'pregel[compare]'")
 pytestmark = [pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]  # what warns is not compared
