@@ -33,3 +33,32 @@ def test_an_agent_hands_over_to_another() -> None:
 
     assert "with: refunds" in told
     assert told.endswith("refund: refunded A1\nrefunds: Your money is on its way.\n")
+
+
+PROMISES = {
+    "map_reduce.py": [
+        "8 words in 3 documents after 2 attempts at the flaky one",
+        "in the order of the documents: ['one', 'flaky', 'seven']",
+    ],
+    "saga.py": ["hotel failed (no rooms left), flight-1 was given back", "bookings at the provider: 1"],
+    "long_conversation.py": ["after pruning: 200 messages in 1 checkpoint", "under 4 kB a message: True"],
+    "subgraph_memory.py": [
+        "answer 2 to how",
+        "another thread: answer 1 to why",
+        "the parent knows: ['answer', 'question']",
+    ],
+    "workflow.py": ["stopped: the printer is off", "published 2 parts", "fetched once each: True"],
+    "repair.py": ["wrong: 382", "mended: 238", "both are in the history: [238, 382]"],
+    "deep_research.py": ["Review /a.py: done", "Wrote /REPORT.md.", "a.py: unsafe"],
+}
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_an_example_says_what_it_promises(name: str) -> None:
+    told = said(name)
+
+    assert [] == [promise for promise in PROMISES[name] if promise not in told]
+
+
+def test_every_example_is_run() -> None:
+    assert {path.name for path in (TOP / "examples").glob("*.py")} == {"approval.py", "hand_off.py", *PROMISES}
