@@ -225,6 +225,7 @@ def test_the_demo_ends_well_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert [] == os.listdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_demo_keeps_its_files_when_asked_to(tmp_path: Path) -> None:
     done = demo("--keep", directory=tmp_path)
 
@@ -233,6 +234,7 @@ def test_the_demo_keeps_its_files_when_asked_to(tmp_path: Path) -> None:
     assert (kept / "demo.db").exists()
 
 
+@pytest.mark.slow
 def test_the_review_demo_reviews_the_files_of_the_user(tmp_path: Path) -> None:
     (tmp_path / "orders.py").write_text(FIRST_FILE)
     (tmp_path / "prices.py").write_text(SECOND_FILE)

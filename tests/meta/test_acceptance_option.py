@@ -56,7 +56,7 @@ def pytest_in(project: Path, *options: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=pytest.mark.slow)])
 def test_a_session_ends_with_one_line_per_statement(project: Path, workers: str) -> None:
     (project / "test_it.py").write_text(TESTS, encoding="utf-8")
 

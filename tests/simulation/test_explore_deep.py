@@ -10,6 +10,7 @@ from tests.simulation.graphs import IN, deep, typed
 LOG = ["in", "route", "x/0", "q1 after p1", "x/0", "q2 after p2", "after/6"]
 
 
+@pytest.mark.slow
 def test_subgraphs_in_sends_survive_every_death_at_every_level() -> None:
     report = crash_matrix(deep(), IN)
 
@@ -25,6 +26,7 @@ def test_subgraphs_survive_every_death_in_many_orders() -> None:
     assert (LOG, 8) == (report.ends[0].values["log"], report.orders)
 
 
+@pytest.mark.slow
 def test_subgraphs_whose_input_is_made_by_user_code_survive_every_death() -> None:
     report = explore(typed(), {"log": ["in"], "item": 3}, orders=3, faults=("crash", "cancel", "stubborn"))
 

@@ -60,6 +60,7 @@ class TestSqliteAwaited(TestSqlite):
     awaited = True
 
 
+@pytest.mark.slow
 class TestSqliteInMemory(JournalLaws):
     def open(self) -> Any:
         return SqliteSaver.from_conn_string(":memory:")
@@ -73,6 +74,7 @@ class TestAsyncSqlite(JournalLaws):
         return awaited_file()
 
 
+@pytest.mark.slow
 class TestAsyncSqliteConnection(JournalLaws):
     awaited = True
 
