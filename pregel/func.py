@@ -10,6 +10,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, get_args, get_ori
 
 from pregel.cache.base import BaseCache
 from pregel.channels import EphemeralValue, LastValue
+from pregel.checkpoint.serde.registry import register_types
 from pregel.config import running_task
 from pregel.constants import END, START
 from pregel.engine.caching import Caching
@@ -298,3 +299,6 @@ def _output_types(annotation: Any) -> tuple[Any, Any]:
             raise TypeError("entrypoint.final needs both types: entrypoint.final[output, saved].")
         return args[0], args[1]
     return annotation, annotation
+
+
+register_types({entrypoint.final})  # an entrypoint's output is what a cache keeps

@@ -316,6 +316,13 @@ def ensure_valid_checkpointer(checkpointer: Any) -> Any:
     )
 
 
+def ensure_valid_cache(cache: Any) -> Any:
+    """The cache itself; TypeError for what is none, such as the class of one."""
+    if cache is not None and (isinstance(cache, type) or not (hasattr(cache, "get") and hasattr(cache, "set"))):
+        raise TypeError(f"Invalid cache: {cache!r}. Give an instance, such as InMemoryCache().")
+    return cache
+
+
 def ensure_valid_store(store: Any) -> Any:
     """The store itself; TypeError for a context manager, which only gives one."""
     if (hasattr(store, "__enter__") or hasattr(store, "__aenter__")) and not hasattr(store, "batch"):

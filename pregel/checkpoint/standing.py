@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from pregel.checkpoint.lease import is_dead
 from pregel.checkpoint.records import ThreadRow
 
 ThreadStatus = Literal["idle", "running", "interrupted", "waiting", "failed", "abandoned"]
+STATUSES: tuple[ThreadStatus, ...] = get_args(ThreadStatus)
 
 _HOPELESS = "JoinStarvedError"  # to go on would come to the same rest again
 

@@ -15,7 +15,7 @@ from importlib import import_module
 
 from pregel.cli.screen import PlainScreen, Screen, open_screen
 from pregel.cli.usage import BUSY, WRONG, CallError
-from pregel.errors import ThreadBusy, UsageError
+from pregel.errors import DefinitionError, ThreadBusy, UsageError
 
 __all__ = ["main"]
 
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with redirect_stdout(sys.stderr) if scripted else nullcontext():  # what the user's code prints is no JSON
             return _command(options.command)(options, screen)
-    except (CallError, UsageError) as error:
+    except (CallError, DefinitionError, UsageError) as error:
         screen.problem(str(error))
         return WRONG
     except ThreadBusy as error:

@@ -245,7 +245,7 @@ class Barrier:
     def _begin(self, task: Task, step: Step) -> None:
         self.open.add(task)
         step.start.append(task)
-        if self.frame.plan.policed:
+        if self.frame.plan.policed or task.node.timeout is not None:
             self.watch([task], step)
 
     def retry(self, event: Failed, step: Step) -> Task | None:

@@ -7,15 +7,21 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pregel.cache.keys import function_identity, input_key, node_namespace
-from pregel.errors import InvalidInputError
+from pregel.errors import InvalidInputError, SerializationError
 from pregel.runnable import Runnable
 from pregel.types import CacheKey, CachePolicy
 
 if TYPE_CHECKING:
     from pregel.engine.task import Task
+
+log = logging.getLogger("pregel.engine.caching")
+log.addHandler(logging.NullHandler())
 
 
 class Caching(Runnable):
@@ -48,12 +54,14 @@ class Caching(Runnable):
     def keeps(self, task: Task, output: Any) -> None:
         """Keep an output that the node gave for the input that was asked for."""
         if (pairs := _to_keep(task, output)) is not None:
-            task.frame.cache.set(pairs)
+            with _unkept(task):
+                task.frame.cache.set(pairs)
 
     async def akeeps(self, task: Task, output: Any) -> None:
         """`keeps`, awaited."""
         if (pairs := _to_keep(task, output)) is not None:
-            await task.frame.cache.aset(pairs)
+            with _unkept(task):
+                await task.frame.cache.aset(pairs)
 
     def _key(self, task: Task, value: Any) -> tuple[tuple[str, ...], str]:
         made = value
@@ -67,6 +75,15 @@ class Caching(Runnable):
                 )
         task.cache_key = key = CacheKey(self.namespace, input_key(self.identity, made), self.policy.ttl)
         return key[:2]
+
+
+@contextmanager
+def _unkept(task: Task) -> Iterator[None]:
+    """An output that cannot be encoded is not kept, and fails no run whose work is done."""
+    try:
+        yield
+    except SerializationError as error:
+        log.warning("the output of %r is not kept: %s", task.name, error)
 
 
 def _found(task: Task, found: dict[Any, Any]) -> bool:

@@ -85,9 +85,9 @@ class Contender:
             yield Ask(hold, self.mode)
         if self.mode == "rollback":
             self.displaced = Displaced(row.epoch, row.pin)
-        yield from self._stand_by(hold, error)
+        yield from self._stand_by(hold, error, journal.caller)
 
-    def _stand_by(self, hold: Hold, error: ThreadBusy) -> Flow[None]:
+    def _stand_by(self, hold: Hold, error: ThreadBusy, caller: object) -> Flow[None]:
         """Look until the thread has changed hands."""
         since = time.monotonic()
         self.began = since if self.began is None else self.began
@@ -104,6 +104,9 @@ class Contender:
             if row.run != hold.run or row.epoch != hold.epoch or row.lapsed or row.owner is None:
                 return
             if lease.is_dead(row.owner, hold.run):
+                return
+            holder = lease.holder_of(hold.run)
+            if holder is not None and holder.gives_way(caller):
                 return
 
     # -- doing it ----------------------------------------------------------------------------------------------------

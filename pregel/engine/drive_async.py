@@ -221,6 +221,8 @@ class AwaitingDriver:
             self.inline = None
             if self.beside is not None:
                 await self._take_back(events)
+            if self.inbox:
+                events += self._unread()
             events.append(event)
             return
         for task in tasks:
@@ -290,13 +292,21 @@ class AwaitingDriver:
             except asyncio.CancelledError:
                 cancelled = True
         self.beside, self.live = None, False
-        broken, self.broken = self.broken, None
+        self.news += self._unread()
+        broken, self.broken = self.broken or self.fatal, None
+        self.fatal = None
         events += self.news
         self.news = events
         if broken is not None:
             raise broken
         if cancelled:
             raise asyncio.CancelledError
+
+    def _unread(self) -> list[Event]:
+        """What nobody had read when the node ended."""
+        items = [self.inbox.popleft() for _ in range(len(self.inbox))]
+        heard = [self._heard(item) for item in items if self._counts(item)]
+        return [item for item in heard if self._is_news(item)]
 
     async def _body(self, task: Task) -> None:
         event: Event = Gone(task)
@@ -464,7 +474,7 @@ class AwaitingDriver:
             await self.set_off(step, events)
             while step.wait and not events:
                 with suppress(asyncio.CancelledError):
-                    events = [item for item in await self.wait() if isinstance(item, Event)]
+                    events = [item for item in await self.wait() if isinstance(item, Event) and item is not OVER]
         return failure
 
     def _withdraw_calls(self) -> None:

@@ -286,7 +286,12 @@ class BlockingDriver:
             except KeyboardInterrupt as error:  # this thread's, while the other one is not done yet
                 stopped = error
         self.beside, self.live = None, False
-        broken, self.broken = self.broken, None
+        while not self.inbox.empty():  # what it had not read when the node ended, OVER among it
+            item = self.inbox.get_nowait()
+            if self._counts(item) and self._is_news(item := self._heard(item)):
+                self.news.append(item)
+        broken, self.broken = self.broken or self.fatal, None
+        self.fatal = None
         events += self.news
         self.news = events
         if broken is not None or stopped is not None:
@@ -418,7 +423,7 @@ class BlockingDriver:
             self.out.extend(step.emit)
             self.set_off(step, events)
             while step.wait and not events:
-                events = [item for item in self.wait() if isinstance(item, Event)]
+                events = [item for item in self.wait() if isinstance(item, Event) and item is not OVER]
         return failure
 
     def _withdraw_calls(self) -> None:

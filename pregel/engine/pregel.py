@@ -39,6 +39,7 @@ from pregel.types import (
     StateSnapshot,
     StateUpdate,
     checked_policies,
+    ensure_valid_cache,
     ensure_valid_checkpointer,
     ensure_valid_store,
 )
@@ -101,7 +102,7 @@ class Pregel(Runnable):
         self.input_channels, self.output_channels = input_channels, output_channels
         self.stream_channels = stream_channels
         self.interrupt_before_nodes, self.interrupt_after_nodes = interrupt_before_nodes, interrupt_after_nodes
-        self.debug, self.cache, self.cache_policy = debug, cache, cache_policy
+        self.debug, self.cache, self.cache_policy = debug, ensure_valid_cache(cache), cache_policy
         self.store = ensure_valid_store(store)
         self.checkpointer = ensure_valid_checkpointer(checkpointer)
         self.retry_policy = checked_policies(retry_policy)

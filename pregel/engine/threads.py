@@ -14,9 +14,9 @@ from pregel.checkpoint.base import is_journal
 from pregel.checkpoint.held import held_threads
 from pregel.checkpoint.lease import lives_here
 from pregel.checkpoint.records import ThreadRow
-from pregel.checkpoint.standing import ThreadInfo, ThreadStatus, info_of
+from pregel.checkpoint.standing import STATUSES, ThreadInfo, ThreadStatus, info_of
 from pregel.config import RunnableConfig
-from pregel.errors import CannotResumeError, NotBuiltError, ThreadBusy, ThreadNotFoundError
+from pregel.errors import CannotResumeError, InvalidInputError, NotBuiltError, ThreadBusy, ThreadNotFoundError
 from pregel.types import Command, StateSnapshot
 
 if TYPE_CHECKING:
@@ -183,10 +183,15 @@ def _told(thread_id: str, state: StateSnapshot, held: ThreadRow) -> ThreadInfo:
 
 
 def _stored(status: ThreadStatus | None) -> str | None:
+    if status is not None and status not in STATUSES:
+        raise InvalidInputError(f"No thread has the status {status!r}.", fix=f"Use one of {', '.join(STATUSES)}.")
     return "running" if status == "abandoned" else status
 
 
 def _kept(found: list[ThreadInfo], status: ThreadStatus | None, limit: int | None) -> list[ThreadInfo]:
+    _stored(status)
+    if limit is not None and limit < 0:
+        raise InvalidInputError(f"limit is {limit}.", fix="Give a number from 0 on, or leave it out.")
     return [info for info in found if status is None or info.status == status][:limit]
 
 

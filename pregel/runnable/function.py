@@ -158,7 +158,7 @@ _ANNOTATIONS = {"config": "RunnableConfig", "writer": "StreamWriter", "store": "
 def _is_injected(param: inspect.Parameter) -> bool:
     text = param.annotation if isinstance(param.annotation, str) else repr(param.annotation)
     if param.name == "error":
-        return "NodeError" in text
+        return param.annotation is inspect.Parameter.empty or "NodeError" in text
     if param.name not in INJECTED:
         return False
     expected = _ANNOTATIONS.get(param.name)

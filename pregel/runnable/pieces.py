@@ -28,7 +28,8 @@ class RunnablePassthrough(Runnable):
             await acall_anywhere(self.step, value, running)
         return value
 
-    def assign(self, **steps: Any) -> Runnable:
+    @classmethod
+    def assign(cls, **steps: Any) -> Runnable:
         """The input, a dict, with more keys, each made from it."""
         return RunnableAssign(RunnableParallel(steps))
 

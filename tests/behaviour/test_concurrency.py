@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -239,3 +240,16 @@ def test_a_waiting_call_can_be_cancelled(thread: Thread) -> None:
             await waiting
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("mode", ["enqueue", "interrupt"])
+def test_who_waits_takes_the_thread_of_a_stream_that_nobody_pulls(mode: str, thread: Thread) -> None:
+    app = chain("a", "b").compile(checkpointer=InMemorySaver())
+    standing = app.stream({"a": []}, thread("1"))
+    next(standing)
+
+    with ThreadPoolExecutor(1) as pool:
+        later = pool.submit(app.invoke, {"a": ["new"]}, thread("1"), concurrency=mode, wait=60)
+
+    assert later.result()["a"][-2:] == ["a", "b"]
+    standing.close()

@@ -598,3 +598,97 @@ def test_a_task_is_a_method_too(run: Runner) -> None:
         return Shop().cost(n).result()
 
     assert 10 == run.invoke(flow, 2)
+
+
+@pytest.mark.parametrize("modes", ["values", ["custom", "values"]])
+def test_a_task_that_nobody_waits_for_runs_in_every_stream_mode(run: Runner, thread: Thread, modes: Any) -> None:
+    ran: list[int] = []
+
+    @task
+    def audit(n: int) -> None:
+        ran.append(n)
+
+    async def awaiting(n: int) -> str:
+        audit(n)
+        return "done"
+
+    def blocking(n: int) -> str:
+        audit(n)
+        return "done"
+
+    flow = entrypoint(checkpointer=InMemorySaver())(awaiting if run.name == "async" else blocking)
+    run.stream(flow, 1, thread("1"), stream_mode=modes)
+
+    assert [1] == ran
+
+
+def test_a_question_that_nobody_waited_for_pauses_the_run(run: Runner, thread: Thread) -> None:
+    @task
+    def ask(n: int) -> Any:
+        return interrupt(n)
+
+    async def awaiting(n: int) -> str:
+        ask(n)
+        return "done"
+
+    def blocking(n: int) -> str:
+        ask(n)
+        return "done"
+
+    flow = entrypoint(checkpointer=InMemorySaver())(awaiting if run.name == "async" else blocking)
+
+    assert [1] == [question.value for question in run.invoke(flow, 1, thread("1"))["__interrupt__"]]
+
+
+def test_a_call_that_nobody_waits_for_is_not_lost_before_a_parallel_step() -> None:
+    ran: list[int] = []
+
+    @task
+    def audit(n: int) -> None:
+        ran.append(n)
+
+    async def first(state: State) -> State:
+        audit(1)
+        await asyncio.sleep(0)
+        return {"a": ["first"]}
+
+    async def other(state: State) -> State:
+        await asyncio.sleep(0)
+        return {"a": ["other"]}
+
+    graph = StateGraph(State).add_node("first", first).add_node("p", other).add_node("q", other)
+    app = graph.add_edge(START, "first").add_edge("first", "p").add_edge("first", "q").compile()
+
+    assert [["first", "other", "other"]] * 20 == [asyncio.run(app.ainvoke({"a": []}))["a"] for _ in range(20)]
+    assert [1] * 20 == ran
+
+
+def test_every_attempt_of_a_task_has_its_limit(thread: Thread) -> None:
+    tries: list[int] = []
+
+    @task(timeout=0.05, retry_policy=RetryPolicy(initial_interval=0, jitter=False, retry_on=NodeTimeoutError))
+    async def slow() -> int:
+        tries.append(1)
+        if len(tries) < 3:
+            await asyncio.Event().wait()
+        return len(tries)
+
+    @entrypoint(checkpointer=InMemorySaver())
+    async def flow(_: int) -> int:
+        return await slow()
+
+    assert 3 == asyncio.run(flow.ainvoke(1, thread("1")))
+
+
+def test_an_output_that_cannot_be_cached_fails_no_run(run: Runner) -> None:
+    @entrypoint(cache=InMemoryCache(), cache_policy=CachePolicy())
+    def kept(n: int) -> entrypoint.final[int, int]:
+        return entrypoint.final(value=n, save=2)
+
+    def lock(state: State) -> State:
+        return {"a": [threading.Lock()]}  # type: ignore[list-item]
+
+    app = StateGraph(State).add_node("lock", lock, cache_policy=CachePolicy()).add_edge(START, "lock")
+
+    assert [1, 1] == [run.invoke(kept, 1), run.invoke(kept, 1)]
+    assert 1 == len(run.invoke(app.compile(cache=InMemoryCache()), {"a": []})["a"])

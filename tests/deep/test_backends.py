@@ -214,6 +214,12 @@ def test_the_longest_prefix_has_the_path(composite: CompositeBackend) -> None:
     assert [entry["path"] for entry in composite.ls("/memories").entries] == ["/memories/b.txt", "/memories/deep/"]
 
 
+def test_an_error_names_the_path_that_was_given(composite: CompositeBackend) -> None:
+    assert composite.read("/memories/no.txt").error == "file_not_found: /memories/no.txt does not exist."
+    assert composite.delete("/memories/deep/no").error == "file_not_found: /memories/deep/no does not exist."
+    assert "/memories/no.txt" in str(composite.edit("/memories/no.txt", "a", "b").error)
+
+
 def test_searches_go_to_all_of_them(composite: CompositeBackend) -> None:
     for path in ("/a.txt", "/memories/b.txt", "/memories/deep/c.txt"):
         composite.write(path, "needle")

@@ -320,3 +320,14 @@ def test_one_model_serves_several_event_loops(model: ChatModel, conversation: Co
         return [answer.text for answer in await asyncio.gather(model.ainvoke("hi"), model.ainvoke("hi"))]
 
     assert sorted(asyncio.run(twice()) + asyncio.run(twice())) == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("name", ["openai:gpt", "anthropic:claude"])
+def test_a_missing_key_is_said_the_same_way(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(variable, raising=False)
+
+    with pytest.raises(ModelAuthenticationError, match="API_KEY") as raised:
+        init_chat_model(name).invoke("hi")
+
+    assert not raised.value.is_retryable

@@ -178,6 +178,9 @@ class _Parts:
                 f"The subagent {spec.get('name')!r} has the unknown keys {', '.join(sorted(unknown))}.",
                 fix=f"A subagent has {', '.join(sorted(SubAgent.__required_keys__ | SubAgent.__optional_keys__))}.",
             )
+        missing = SubAgent.__required_keys__ - set(spec)
+        if missing:
+            raise DefinitionError(f"A subagent lacks {', '.join(sorted(missing))}: {spec!r}.", fix="Give it both.")
         model = as_model(spec["model"]) if spec.get("model") is not None else self.model
         permissions = tuple(spec.get("permissions", self.permissions))
         asking = dict(spec.get("interrupt_on", self.interrupt_on))

@@ -58,6 +58,7 @@ _BY_STATUS: dict[int, type[ModelError]] = {
     422: ModelInvalidRequestError,
     429: ModelRateLimitError,
 }
+_KEYLESS = ("api_key client option", "resolve authentication method", "Missing credentials")
 _TOO_LONG = ("context_length_exceeded", "maximum context length", "context window", "prompt is too long")
 
 
@@ -112,7 +113,8 @@ def translated(provider: str) -> Iterator[None]:
     except ModelError:
         raise
     except Exception as error:
-        if type(error).__module__.partition(".")[0].startswith(("openai", "anthropic", "httpx", "httpcore")):
+        theirs = type(error).__module__.partition(".")[0].startswith(("openai", "anthropic", "httpx", "httpcore"))
+        if theirs or _lacks_key(error):
             raise model_error(error, provider) from error
         raise
 
@@ -121,6 +123,9 @@ def model_error(error: Exception, provider: str) -> ModelError:
     """A client's error as ours."""
     text, name = str(error) or type(error).__name__, type(error).__name__
     status = getattr(error, "status_code", None)
+    if _lacks_key(error):
+        fix = f"Pass api_key=, or set {provider.upper()}_API_KEY."
+        return ModelAuthenticationError("There is no key for the provider.", fix=fix, provider=provider)
     if not isinstance(status, int):
         lost = ModelTimeoutError if "Timeout" in name else ModelConnectionError
         return (lost if _is_transport(error) else ModelAPIError)(text, provider=provider)
@@ -129,6 +134,13 @@ def model_error(error: Exception, provider: str) -> ModelError:
     if kind is ModelInvalidRequestError and any(sign in said for sign in _TOO_LONG):
         kind = ContextOverflowError
     return kind(text, status=status, retry_after=_retry_after(error), provider=provider)
+
+
+def _lacks_key(error: Exception) -> bool:
+    """Whether a client says, each in its own way, that it was given no key."""
+    text = str(error)
+    unsent = getattr(error, "status_code", None) is None and not _is_transport(error)
+    return unsent and any(sign in text for sign in _KEYLESS)
 
 
 def _is_transport(error: Exception) -> bool:

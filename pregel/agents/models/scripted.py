@@ -64,7 +64,7 @@ class ScriptedModel(ChatModel):
         loop: bool = False,
         profile: ModelProfile | None = None,
     ) -> None:
-        self.script: Any = script if callable(script) else list(script)
+        self.script: Any = script if callable(script) else [script] if isinstance(script, str) else list(script)
         self.model, self.by_turn, self.loop, self.profile = model, by_turn, loop, profile
         self.requests: list[ChatRequest] = []
         self._lock = Lock()

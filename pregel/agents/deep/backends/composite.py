@@ -75,8 +75,9 @@ class CompositeBackend(SandboxBackend):
 
     @told(ReadResult)
     def read(self, file_path: str, offset: int = 0, limit: int = READ_LIMIT) -> ReadResult:
-        _, backend, inside = self._route(checked(file_path))
-        return backend.read(inside, offset, limit)
+        prefix, backend, inside = self._route(checked(file_path))
+        result = backend.read(inside, offset, limit)
+        return replace(result, error=_named(result.error, prefix, inside))
 
     @told(WriteResult)
     def write(self, file_path: str, content: str) -> WriteResult:
@@ -135,7 +136,8 @@ class CompositeBackend(SandboxBackend):
     def _one(self, file_path: str, verb: Callable[[Backend, str], Changed]) -> Changed:
         prefix, backend, inside = self._route(checked(file_path))
         result = verb(backend, inside)
-        return replace(result, path=None if result.path is None else prefix + result.path)
+        path = None if result.path is None else prefix + result.path
+        return replace(result, path=path, error=_named(result.error, prefix, inside))
 
     def _file(self, given: str, verb: Callable[[Backend, str], Any]) -> Any:
         try:
@@ -156,7 +158,7 @@ class CompositeBackend(SandboxBackend):
         for prefix, backend, inside in places:
             result = verb(backend, inside)
             if result.error is not None and not (len(places) > 1 and result.error.startswith("file_not_found")):
-                return result  # type: ignore[no-any-return]
+                return replace(result, error=_named(result.error, prefix, inside))  # type: ignore[no-any-return]
             results.append(result)
             matches += [_listed(prefix, match) for match in result.matches]
         if kind is GrepResult:
@@ -179,6 +181,14 @@ def _root(prefix: str) -> str:
         return checked(prefix)
     except Refused as refused:
         raise DefinitionError(refused.told, fix="Give a prefix such as '/memories/'.") from None
+
+
+def _named(error: str | None, prefix: str, inside: str) -> str | None:
+    """An error of a backend with the path that the caller gave, not the one that the backend saw."""
+    if error is None or not prefix:
+        return error
+    code, colon, told = error.partition(": ")
+    return f"{code}{colon}{prefix}{told}" if told.startswith(inside) else error
 
 
 def _as_parent(directory: str) -> tuple[str, ...]:
