@@ -245,7 +245,7 @@ def test_a_waiting_call_can_be_cancelled(thread: Thread) -> None:
 @pytest.mark.parametrize("mode", ["enqueue", "interrupt"])
 def test_who_waits_takes_the_thread_of_a_stream_that_nobody_pulls(mode: str, thread: Thread) -> None:
     app = chain("a", "b").compile(checkpointer=InMemorySaver())
-    standing = app.stream({"a": []}, thread("1"))
+    standing: Any = app.stream({"a": []}, thread("1"))
     next(standing)
 
     with ThreadPoolExecutor(1) as pool:
