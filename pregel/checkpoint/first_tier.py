@@ -17,7 +17,7 @@ import asyncio
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 from pregel import flow as runner
@@ -26,6 +26,8 @@ from pregel.checkpoint.book import Book, TaskRecord, Version, saved_of
 from pregel.checkpoint.held import held_threads
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved
+from pregel.checkpoint.serde.base import SerializerProtocol
+from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.config import RunnableConfig
 from pregel.errors import AsyncOnlyError, NotBuiltError, SerializationError
 from pregel.flow import Flow
@@ -46,6 +48,11 @@ class FirstTier:
         self._book = Book(self._next_version)
         self._torn: set[str] = set()  # checkpoints on which a value was refused, and those that hang on them
         self._refused: SerializationError | None = None
+
+    @cached_property
+    def serde(self) -> SerializerProtocol:
+        """What compares inputs by their bytes; the saver's own may write one value in two ways."""
+        return JsonPlusSerializer()
 
     def ledger(self) -> Book:
         """The translator of this run."""

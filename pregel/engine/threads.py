@@ -6,8 +6,8 @@ verbs only keeps no status: there it is told from the newest checkpoint, and a v
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pregel.channels import MISSING
 from pregel.checkpoint.base import is_journal
@@ -21,6 +21,8 @@ from pregel.types import Command, StateSnapshot
 
 if TYPE_CHECKING:
     from pregel.engine.pregel import Pregel
+
+T = TypeVar("T")
 
 
 class Threads:
@@ -83,7 +85,8 @@ class Threads:
         if self._is_journal:
             rows = await self._saver.athreads(status=_stored(status))
             return _kept([info_of(row) for row in rows], status, limit)
-        ids = dict.fromkeys([found.config["configurable"]["thread_id"] async for found in self._saver.alist(None)])
+        found = await self._awaited(_all_of, lambda saver: list(saver.list(None)))
+        ids = dict.fromkeys([one.config["configurable"]["thread_id"] for one in found])
         return _kept([await self.astatus(thread) for thread in ids], status, limit)
 
     async def astatus(self, thread_id: str) -> ThreadInfo:
@@ -107,7 +110,7 @@ class Threads:
 
     async def adelete(self, thread_id: str) -> None:
         """Async twin of `delete`."""
-        await self._saver.adelete_thread(thread_id)
+        await self._awaited(lambda saver: saver.adelete_thread(thread_id), lambda saver: saver.delete_thread(thread_id))
 
     async def acopy(self, thread_id: str, target: str) -> None:
         """Async twin of `copy`."""
@@ -118,6 +121,15 @@ class Threads:
         await self._verb("aprune")(thread_ids, strategy=strategy)
 
     # -- below -------------------------------------------------------------------------------------------------------
+
+    async def _awaited(self, twin: Callable[[Any], Awaitable[T]], verb: Callable[[Any], T]) -> T:
+        """What the saver's awaiting verb gives; the blocking one's, on a thread, when it has no other."""
+        try:
+            return await twin(self._saver)
+        except NotBuiltError:
+            import asyncio
+
+            return await asyncio.to_thread(verb, self._saver)
 
     @property
     def _is_journal(self) -> bool:
@@ -180,6 +192,10 @@ def _told(thread_id: str, state: StateSnapshot, held: ThreadRow) -> ThreadInfo:
     if state.next:
         return ThreadInfo(thread_id, "idle", f"stopped before {', '.join(state.next)}", True)
     return ThreadInfo(thread_id, "idle", "it is at rest", False)
+
+
+async def _all_of(saver: Any) -> list[Any]:
+    return [found async for found in saver.alist(None)]
 
 
 def _stored(status: ThreadStatus | None) -> str | None:
