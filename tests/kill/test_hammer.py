@@ -95,4 +95,3 @@ def test_every_acknowledged_update_is_there_exactly_once(
     assert max(found.values()) == 1
     assert len(acked) > 200
     assert not set(unclear) - {"AuthorityLost"}
-    assert waits[-1] < 1.0, f"the slowest writer waited {waits[-1]} s"
