@@ -547,7 +547,7 @@ MUTANTS = (
     ),
     mutant(
         "call: its caller ends before it",
-        "tests/simulation/test_explore_calls.py::test_attempts_of_calls_and_of_their_caller_never_overlap",
+        f"{TASKS}::test_a_question_nobody_waits_for_still_pauses",
         "pregel/engine/calls.py",
         "if out := self.out.get(task):",
         "if (out := self.out.get(task)) and False:",
