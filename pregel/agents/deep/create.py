@@ -178,7 +178,7 @@ class _Parts:
                 f"The subagent {spec.get('name')!r} has the unknown keys {', '.join(sorted(unknown))}.",
                 fix=f"A subagent has {', '.join(sorted(SubAgent.__required_keys__ | SubAgent.__optional_keys__))}.",
             )
-        missing = SubAgent.__required_keys__ - set(spec)
+        missing = {"name", "description"} - set(spec)  # the class's own list is wrong where annotations are texts
         if missing:
             raise DefinitionError(f"A subagent lacks {', '.join(sorted(missing))}: {spec!r}.", fix="Give it both.")
         model = as_model(spec["model"]) if spec.get("model") is not None else self.model
