@@ -21,20 +21,27 @@ from pregel.engine.call import Call, names_of, require_saver
 from pregel.engine.check import check_graph, checked_updates
 from pregel.engine.chunks import chunk_shape
 from pregel.engine.contend import checked_concurrency
-from pregel.engine.drive_sync import BlockingDriver
-from pregel.engine.effects import Flow, Result
 from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.nested import stable_namespace, subgraphs
 from pregel.engine.node import NodeBuilder, PregelNode
-from pregel.engine.parked import Parked
 from pregel.engine.plan import TASKS, Plan, Policies
 from pregel.engine.running import Running
 from pregel.engine.snapshot import empty_snapshot
-from pregel.errors import DefinitionError, GraphInterrupt, InvalidInputError, NotBuiltError, ThreadBusy
+from pregel.engine.tries import (
+    adriven,
+    awaiting_driver,
+    awaiting_journal,
+    blocking_driver,
+    driven,
+    let_go,
+    output_of,
+    parked_at,
+    unparked,
+)
+from pregel.errors import DefinitionError, InvalidInputError, NotBuiltError, ThreadBusy
 from pregel.runnable import Runnable
 from pregel.types import (
-    GraphOutput,
     Send,
     StateSnapshot,
     StateUpdate,
@@ -45,8 +52,6 @@ from pregel.types import (
 )
 
 if TYPE_CHECKING:
-    from pregel.engine.drive_async import AwaitingDriver
-    from pregel.engine.journal_async import AwaitingJournal
     from pregel.engine.threads import Threads
 
 
@@ -268,7 +273,7 @@ class Pregel(Runnable):
         if call.nested is not None and (made := call.made(waits=False)) is not None:
             return made.push().result()
         while True:
-            driver = _blocking_driver(call)
+            driver = blocking_driver(call)
             try:
                 tell = None if call.callbacks is None else call.callbacks.tell
                 result = driver.run(call.wants, tell)
@@ -276,8 +281,8 @@ class Pregel(Runnable):
                 call.contend(error, driver.journal)
                 continue
             if result.error is not None:
-                raise _let_go(result)
-            return _output(call, result)
+                raise let_go(result)
+            return output_of(call, result)
 
     async def ainvoke(  # type: ignore[override]  # a graph takes more than a runnable
         self,
@@ -307,7 +312,7 @@ class Pregel(Runnable):
         if call.nested is not None and (made := call.made(waits=True)) is not None:
             return await made.push()
         while True:
-            driver = _awaiting_driver(call)
+            driver = awaiting_driver(call)
             try:
                 atell = None if call.callbacks is None else call.callbacks.atell
                 result = await driver.run(call.wants, atell)
@@ -315,8 +320,8 @@ class Pregel(Runnable):
                 await call.acontend(error, driver.journal)
                 continue
             if result.error is not None:
-                raise _let_go(result)
-            return _output(call, result)
+                raise let_go(result)
+            return output_of(call, result)
 
     def stream(  # type: ignore[override]  # a graph takes more than a runnable
         self,
@@ -378,9 +383,9 @@ class Pregel(Runnable):
     def _stream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> Iterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
         while True:
-            driver = _blocking_driver(call)
+            driver = blocking_driver(call)
             chunks = driver.chunks()
-            parked = _park(driver, chunks)
+            parked = parked_at(driver, chunks)
             try:
                 for chunk in chunks:
                     if call.callbacks is not None and chunk[1] == LIFECYCLE:
@@ -393,9 +398,9 @@ class Pregel(Runnable):
                 continue
             finally:
                 chunks.close()  # type: ignore[attr-defined]  # it is a generator
-                _unpark(driver)
+                unparked(driver)
             if driver.result is not None and driver.result.error is not None:
-                raise _let_go(driver.result)
+                raise let_go(driver.result)
             if driver.result is not None and driver.result.status == "parent":
                 raise above(call.nested, driver.result.command)
             return
@@ -403,9 +408,9 @@ class Pregel(Runnable):
     async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
         while True:
-            driver = _awaiting_driver(call)
+            driver = awaiting_driver(call)
             chunks = driver.chunks()
-            parked = _park(driver, chunks)
+            parked = parked_at(driver, chunks)
             try:
                 async for chunk in chunks:
                     if call.callbacks is not None and chunk[1] == LIFECYCLE:
@@ -418,9 +423,9 @@ class Pregel(Runnable):
                 continue
             finally:
                 await chunks.aclose()  # type: ignore[attr-defined]  # it is a generator
-                _unpark(driver)
+                unparked(driver)
             if driver.result is not None and driver.result.error is not None:
-                raise _let_go(driver.result)
+                raise let_go(driver.result)
             if driver.result is not None and driver.result.status == "parent":
                 raise above(call.nested, driver.result.command)
             return
@@ -465,13 +470,13 @@ class Pregel(Runnable):
         """
         call, frame = self._reading(config, BlockingJournal)
         flow = state_flow(frame, call.checkpoint, subgraphs=subgraphs)
-        return _drive(flow, frame) or empty_snapshot(config)
+        return driven(flow, frame) or empty_snapshot(config)
 
     async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
         """Like `get_state`, awaited."""
-        call, frame = self._reading(config, _awaiting_journal())
+        call, frame = self._reading(config, awaiting_journal())
         flow = state_flow(frame, call.checkpoint, subgraphs=subgraphs)
-        return await _adrive(flow, frame) or empty_snapshot(config)
+        return await adriven(flow, frame) or empty_snapshot(config)
 
     def get_state_history(
         self,
@@ -486,7 +491,7 @@ class Pregel(Runnable):
         `filter` compares metadata, `before` is a config whose checkpoint comes after those returned.
         """
         call, frame = self._reading(config, BlockingJournal)
-        yield from _drive(history_flow(frame, call.page(filter, before, limit), call.checkpoint), frame)
+        yield from driven(history_flow(frame, call.page(filter, before, limit), call.checkpoint), frame)
 
     async def aget_state_history(
         self,
@@ -497,8 +502,8 @@ class Pregel(Runnable):
         limit: int | None = None,
     ) -> AsyncIterator[StateSnapshot]:
         """Like `get_state_history`, awaited."""
-        call, frame = self._reading(config, _awaiting_journal())
-        for snapshot in await _adrive(history_flow(frame, call.page(filter, before, limit), call.checkpoint), frame):
+        call, frame = self._reading(config, awaiting_journal())
+        for snapshot in await adriven(history_flow(frame, call.page(filter, before, limit), call.checkpoint), frame):
             yield snapshot
 
     def update_state(
@@ -520,12 +525,12 @@ class Pregel(Runnable):
         while True:
             frame = call.reading(BlockingJournal)
             try:
-                result = _drive(update_flow(frame, call.checkpoint, checked), frame)
+                result = driven(update_flow(frame, call.checkpoint, checked), frame)
             except ClaimMissed as error:
                 call.contend(error, frame.run.journal)
                 continue
             if result.error is not None:
-                raise _let_go(result)
+                raise let_go(result)
             config_of_last: RunnableConfig = result.values
             return config_of_last
 
@@ -536,14 +541,14 @@ class Pregel(Runnable):
         checked = checked_updates(supersteps)
         call = self._addressed(config)
         while True:
-            frame = call.reading(_awaiting_journal())
+            frame = call.reading(awaiting_journal())
             try:
-                result = await _adrive(update_flow(frame, call.checkpoint, checked), frame)
+                result = await adriven(update_flow(frame, call.checkpoint, checked), frame)
             except ClaimMissed as error:
                 await call.acontend(error, frame.run.journal)
                 continue
             if result.error is not None:
-                raise _let_go(result)
+                raise let_go(result)
             config_of_last: RunnableConfig = result.values
             return config_of_last
 
@@ -584,75 +589,3 @@ def _arguments(
         "version": version,
         "print_mode": ("updates", "values") if debug else print_mode,
     }
-
-
-def _output(call: Call, result: Result) -> Any:
-    """What `invoke` returns for a result; inside a node the questions go up through that node."""
-    if result.status == "parent":
-        raise above(call.nested, result.command)
-    if result.asked and call.nested is not None:
-        call.nested.asked = (*call.nested.asked, *result.asked)
-        raise GraphInterrupt(result.asked)
-    if call.version == "v2":
-        return GraphOutput(call.graph.typed_output(result.values), result.asked)
-    if not result.asked:
-        return result.values
-    values = result.values if isinstance(result.values, dict) else {}
-    return {**values, "__interrupt__": list(result.asked)}
-
-
-def _let_go(result: Result) -> BaseException:
-    """The error of a result, which then holds it no longer: raising it makes no cycle through the result's frame."""
-    error, result.error = result.error, None
-    assert error is not None
-    return error
-
-
-def _blocking_driver(call: Call) -> BlockingDriver:
-    """The driver of one try of a call, which hears what nodes show while they run."""
-    frame, flow = call.start(BlockingJournal)
-    driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
-    frame.run.post, frame.run.host = driver.post, driver
-    return driver
-
-
-def _awaiting_driver(call: Call) -> AwaitingDriver:
-    """The same, awaiting."""
-    from pregel.engine.drive_async import AwaitingDriver
-
-    frame, flow = call.start(_awaiting_journal())
-    driver = AwaitingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
-    frame.run.post, frame.run.host = driver.post_chunk, driver
-    return driver
-
-
-def _drive(flow: Flow[Any], frame: Frame) -> Any:
-    """The value of a flow that shows nothing."""
-    return BlockingDriver(flow, frame.run.journal).run()  # type: ignore[arg-type]
-
-
-async def _adrive(flow: Flow[Any], frame: Frame) -> Any:
-    from pregel.engine.drive_async import AwaitingDriver
-
-    return await AwaitingDriver(flow, frame.run.journal).run()  # type: ignore[arg-type]
-
-
-def _awaiting_journal() -> type[AwaitingJournal]:
-    """The journal for an awaiting driver; loaded here because asyncio costs as much to import as this package."""
-    from pregel.engine.journal_async import AwaitingJournal
-
-    return AwaitingJournal
-
-
-def _park(driver: BlockingDriver | AwaitingDriver, chunks: Any) -> Parked:
-    """Let other runs of this process see whether a stream goes on."""
-    journal = driver.journal
-    parked = Parked(chunks, driver.jobs, None if journal is None else journal.caller)
-    if journal is not None:
-        journal.parked = parked
-    return parked
-
-
-def _unpark(driver: BlockingDriver | AwaitingDriver) -> None:
-    if driver.journal is not None:
-        driver.journal.parked = None  # it holds what holds the journal

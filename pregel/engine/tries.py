@@ -1,0 +1,96 @@
+"""One try of a call: the driver that runs it, and what comes of it.
+
+A call is tried again when another run took the thread meanwhile (`engine.contend`), each time with a new driver.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pregel.engine.above import above
+from pregel.engine.call import Call
+from pregel.engine.drive_sync import BlockingDriver
+from pregel.engine.effects import Flow, Result
+from pregel.engine.frame import Frame
+from pregel.engine.journal import BlockingJournal
+from pregel.engine.parked import Parked
+from pregel.errors import GraphInterrupt
+from pregel.types import GraphOutput
+
+if TYPE_CHECKING:
+    from pregel.engine.drive_async import AwaitingDriver
+    from pregel.engine.journal_async import AwaitingJournal
+
+
+def output_of(call: Call, result: Result) -> Any:
+    """What `invoke` returns for a result; inside a node the questions go up through that node."""
+    if result.status == "parent":
+        raise above(call.nested, result.command)
+    if result.asked and call.nested is not None:
+        call.nested.asked = (*call.nested.asked, *result.asked)
+        raise GraphInterrupt(result.asked)
+    if call.version == "v2":
+        return GraphOutput(call.graph.typed_output(result.values), result.asked)
+    if not result.asked:
+        return result.values
+    values = result.values if isinstance(result.values, dict) else {}
+    return {**values, "__interrupt__": list(result.asked)}
+
+
+def let_go(result: Result) -> BaseException:
+    """The error of a result, which then holds it no longer: raising it makes no cycle through the result's frame."""
+    error, result.error = result.error, None
+    assert error is not None
+    return error
+
+
+def blocking_driver(call: Call) -> BlockingDriver:
+    """The driver of one try of a call, which hears what nodes show while they run."""
+    frame, flow = call.start(BlockingJournal)
+    driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
+    frame.run.post, frame.run.host = driver.post, driver
+    return driver
+
+
+def awaiting_driver(call: Call) -> AwaitingDriver:
+    """The same, awaiting."""
+    from pregel.engine.drive_async import AwaitingDriver
+
+    frame, flow = call.start(awaiting_journal())
+    driver = AwaitingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
+    frame.run.post, frame.run.host = driver.post_chunk, driver
+    return driver
+
+
+def driven(flow: Flow[Any], frame: Frame) -> Any:
+    """The value of a flow that shows nothing."""
+    return BlockingDriver(flow, frame.run.journal).run()  # type: ignore[arg-type]
+
+
+async def adriven(flow: Flow[Any], frame: Frame) -> Any:
+    """The same, awaited."""
+    from pregel.engine.drive_async import AwaitingDriver
+
+    return await AwaitingDriver(flow, frame.run.journal).run()  # type: ignore[arg-type]
+
+
+def awaiting_journal() -> type[AwaitingJournal]:
+    """The journal for an awaiting driver; loaded here because asyncio costs as much to import as this package."""
+    from pregel.engine.journal_async import AwaitingJournal
+
+    return AwaitingJournal
+
+
+def parked_at(driver: BlockingDriver | AwaitingDriver, chunks: Any) -> Parked:
+    """Let other runs of this process see whether a stream goes on."""
+    journal = driver.journal
+    parked = Parked(chunks, driver.jobs, None if journal is None else journal.caller)
+    if journal is not None:
+        journal.parked = parked
+    return parked
+
+
+def unparked(driver: BlockingDriver | AwaitingDriver) -> None:
+    """The stream of this driver stands nowhere any more."""
+    if driver.journal is not None:
+        driver.journal.parked = None  # it holds what holds the journal
