@@ -1,0 +1,158 @@
+"""Planted bugs in who may write to a thread."""
+
+from __future__ import annotations
+
+from planted.bug import mutant
+
+FLAT = "tests/simulation/test_explore_flat.py::test_a_fan_out_ends_the_same_in_every_order_and_after_every_death"
+TURNS = "tests/simulation/test_explore_flat.py::test_a_second_input_on_the_thread_goes_the_same_way"
+SAVERS = "tests/behaviour/savers/test_appends.py"
+AUTHORITY = "tests/behaviour/test_authority.py"
+
+MUTANTS = (
+    # authority
+    mutant(
+        "START before the claim",
+        FLAT,
+        "pregel/engine/resume.py",
+        "step.claim = frame.journal is not None",
+        "step.claim = False",
+        says="[rules]",
+    ),
+    mutant(
+        "an append is compared with nothing",
+        FLAT,
+        "pregel/checkpoint/memory.py",
+        "                or thread.seq != append.seq\n"
+        "                or thread.run != append.run\n"
+        "                or thread.epoch != append.epoch\n",
+        "",
+        says="[zombie]",
+    ),
+    mutant(
+        "an append is not compared with seq",
+        f"{SAVERS}::test_a_late_duplicate_is_refused",
+        "pregel/checkpoint/memory.py",
+        "                or thread.seq != append.seq\n",
+        "",
+    ),
+    mutant(
+        "a claim is not compared with what was loaded",
+        TURNS,
+        "pregel/checkpoint/memory.py",
+        "(thread.tno, thread.epoch, thread.seq, thread.gen) == (append.tno, claim.epoch, append.seq, claim.gen)",
+        "thread.tno == append.tno",
+        says="[zombie]",
+    ),
+    mutant(
+        "sqlite: an append is not compared with seq",
+        f"{SAVERS}::test_a_late_duplicate_is_refused",
+        "pregel/checkpoint/sql/sqlite.sql",
+        "WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9",
+        "WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND ?9",
+    ),
+    mutant(
+        "sqlite: a claim is not compared with seq",
+        f"{SAVERS}::test_a_claim_needs_the_thread_as_it_was_loaded",
+        "pregel/checkpoint/sql/sqlite.sql",
+        "WHERE tno = ?6 AND epoch = ?7 AND gen = ?8 AND seq = ?9",
+        "WHERE tno = ?6 AND ?7 AND gen = ?8 AND ?9",
+    ),
+    # who owns a thread
+    mutant(
+        "a lapsed lease is never taken over",
+        f"{AUTHORITY}::test_a_thread_whose_lease_has_lapsed_is_taken_over[sync-memory]",
+        "pregel/checkpoint/memory.py",
+        "thread.run is None or claim.dead or thread.lapsed(now)",
+        "thread.run is None or claim.dead",
+    ),
+    mutant(
+        "a live lease is taken for a lapsed one",
+        f"{AUTHORITY}::test_a_thread_that_another_host_holds_is_busy_until_its_lease_lapses[sync-memory]",
+        "pregel/engine/authority.py",
+        "        if row.lapsed:\n            return False",
+        "        if True:\n            return True",
+    ),
+    mutant(
+        "the epoch does not rise with a takeover",
+        f"{AUTHORITY}::test_a_thread_whose_lease_has_lapsed_is_taken_over[sync-memory]",
+        "pregel/checkpoint/memory.py",
+        "            thread.epoch = max(thread.epoch + 1, int(now * 1000))\n",
+        "",
+    ),
+    mutant(
+        "two owners: an append is not compared with the run",
+        "tests/simulation/test_two_owners.py::test_in_every_order_no_two_appends_land_under_one_expectation[sync]",
+        "pregel/checkpoint/memory.py",
+        "                or thread.seq != append.seq\n"
+        "                or thread.run != append.run\n"
+        "                or thread.epoch != append.epoch\n",
+        "",
+    ),
+    mutant(
+        "a renewal is not compared with the run",
+        f"{AUTHORITY}::test_a_lost_lease_is_found_out_by_the_heartbeat[memory]",
+        "pregel/checkpoint/memory.py",
+        "thread is not None and (thread.epoch, thread.run) == (epoch, run) else None",
+        "thread is not None else None",
+    ),
+    mutant(
+        "the heartbeat renews nothing",
+        f"{AUTHORITY}::test_the_heartbeat_renews_what_has_not_moved_since_it_looked[memory]",
+        "pregel/checkpoint/heartbeat.py",
+        "if not holder.has_moved(since):",
+        "if holder.has_moved(since):",
+    ),
+    mutant(
+        "exit: a late run starts its next task",
+        f"{AUTHORITY}::test_a_run_that_lost_its_thread_writes_nothing_and_starts_nothing[sync-memory-exit]",
+        "pregel/engine/authority.py",
+        "return lease.uptime() >= self.deadline and self.renews",
+        "return False",
+    ),
+    mutant(
+        "a run's copy in a forked child goes on",
+        "tests/kill/test_owners.py::test_the_copy_of_a_run_in_a_forked_child_never_writes[sqlite]",
+        "pregel/engine/authority.py",
+        "self.epoch, self.deadline = -1, 0.0",
+        "pass",
+    ),
+    mutant(
+        "what another run asks is not heard",
+        "tests/behaviour/test_concurrency.py::"
+        "test_interrupt_stops_the_other_run_after_its_step_and_keeps_what_it_did[sync-memory]",
+        "pregel/engine/authority.py",
+        "            self.asked = asked\n",
+        "            pass\n",
+    ),
+    mutant(
+        "a run that meets its own thread is not told so",
+        "tests/behaviour/test_concurrency.py::"
+        "test_a_run_that_meets_its_own_thread_is_told_so_in_any_mode[sync-memory-reject]",
+        "pregel/engine/authority.py",
+        "        if run in self.around:",
+        "        if not run:",
+    ),
+    mutant(
+        "a stream that is pulled gives way to anybody",
+        f"{AUTHORITY}::test_a_stream_that_another_task_pulls_is_busy",
+        "pregel/engine/parked.py",
+        "return caller == self.caller or lease.uptime() - self.since >= GRACE",
+        "return True",
+    ),
+    mutant(
+        "a refused append is taken for one that landed",
+        FLAT,
+        "pregel/engine/journal.py",
+        "        if receipt.landed:\n",
+        "        if True:\n",
+        says="[rules]",
+    ),
+    mutant(
+        "an unreaped owner counts as alive",
+        "tests/unit/test_lease.py",
+        "pregel/checkpoint/lease.py",
+        "return state in GONE and not _has_other_threads(owner.pid)",
+        "return False",
+    ),
+)
