@@ -22,15 +22,14 @@ from pregel.checkpoint.async_journal import AsyncJournalSaver
 from pregel.checkpoint.flows import Sql
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.postgres import tables, verbs, wire
-from pregel.checkpoint.postgres.connections import Connections, Target, check
-from pregel.checkpoint.postgres.connections_async import AsyncLine, AsyncOne, AsyncOwn, AsyncPooled, AsyncSource
+from pregel.checkpoint.postgres.connections import Connections, Target
+from pregel.checkpoint.postgres.connections_async import AsyncLine, AsyncOwn, AsyncSource, async_source_of
 from pregel.checkpoint.postgres.saver import (
     PATIENCE,
     POOL_SIZE,
     PostgresSaver,
     Serde,
     Spoken,
-    is_async,
     refuse_pipe,
     target_of,
     warn_of,
@@ -51,19 +50,7 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
 
     def __init__(self, conn: Conn, pipe: object = None, serde: Serde | None = None, *, lease: float = LEASE) -> None:
         refuse_pipe(pipe)
-        source: AsyncSource
-        if isinstance(conn, AsyncConnection):
-            one = AsyncOne(conn)
-            check(conn)
-            source, target = one, one.target
-        elif hasattr(conn, "getconn") and is_async(conn):
-            pooled = AsyncPooled(conn)
-            source, target = pooled, pooled.target
-        else:
-            raise TypeError(
-                f"AsyncPostgresSaver takes an AsyncConnection or AsyncConnectionPool, got {type(conn).__name__}. "
-                "For a DSN use `async with AsyncPostgresSaver.from_conn_string(dsn) as saver:`."
-            )
+        source, target = async_source_of(conn, type(self).__name__)
         AsyncJournalSaver.__init__(self, serde=serde, lease=lease)
         self._set_up(source, target, POOL_SIZE, PATIENCE, None)
 

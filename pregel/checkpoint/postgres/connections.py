@@ -186,6 +186,26 @@ class Target:
         return cls(told, {name: value for name, value in (kwargs or {}).items() if name not in left_out})
 
 
+def source_of(conn: object, owner: str) -> tuple[Source, Target]:
+    """The source of a user's connection or pool, and where it leads; TypeError, in the `owner`'s name, for another."""
+    if isinstance(conn, Connection):
+        one = One(conn)
+        check(conn)
+        return one, one.target
+    if hasattr(conn, "getconn") and not is_async(conn):
+        pooled = Pooled(conn)  # type: ignore[arg-type]  # told by its shape: the pool's package may be missing
+        return pooled, pooled.target
+    raise TypeError(
+        f"{owner} takes a psycopg Connection or ConnectionPool, got {type(conn).__name__}. "
+        f"For a DSN use `with {owner}.from_conn_string(dsn) as ...:`."
+    )
+
+
+def is_async(pool: object) -> bool:
+    """Whether a pool is awaited."""
+    return hasattr(pool, "__aenter__") and not hasattr(pool, "__enter__")
+
+
 def usable(connection: psycopg.BaseConnection[Any]) -> bool:
     """Whether it is open and outside of a transaction."""
     return connection.pgconn.transaction_status == TransactionStatus.IDLE

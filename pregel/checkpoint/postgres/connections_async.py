@@ -21,6 +21,7 @@ from pregel.checkpoint.postgres.connections import (
     busy,
     check,
     gave_rows,
+    is_async,
     next_pause,
     usable,
 )
@@ -195,6 +196,21 @@ class AsyncPooled:
 
     async def close(self) -> None:
         pass
+
+
+def async_source_of(conn: object, owner: str) -> tuple[AsyncSource, Target]:
+    """The source of a user's awaiting connection or pool, and where it leads; TypeError, in the `owner`'s name."""
+    if isinstance(conn, AsyncConnection):
+        one = AsyncOne(conn)
+        check(conn)
+        return one, one.target
+    if hasattr(conn, "getconn") and is_async(conn):
+        pooled = AsyncPooled(conn)  # type: ignore[arg-type]  # told by its shape: the pool's package may be missing
+        return pooled, pooled.target
+    raise TypeError(
+        f"{owner} takes an AsyncConnection or AsyncConnectionPool, got {type(conn).__name__}. "
+        f"For a DSN use `async with {owner}.from_conn_string(dsn) as ...:`."
+    )
 
 
 class AsyncLine:

@@ -23,7 +23,7 @@ from pregel.checkpoint.flows import Row, Sql
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.postgres import tables, verbs, wire
-from pregel.checkpoint.postgres.connections import Connections, Line, One, Own, Pooled, Source, Target, check
+from pregel.checkpoint.postgres.connections import Connections, Line, Own, Source, Target, source_of
 from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.errors import InvalidInputError
@@ -90,19 +90,7 @@ class PostgresSaver(Spoken):
 
     def __init__(self, conn: Conn, pipe: object = None, serde: Serde | None = None, *, lease: float = LEASE) -> None:
         refuse_pipe(pipe)
-        source: Source
-        if isinstance(conn, psycopg.Connection):
-            one = One(conn)
-            check(conn)
-            source, target = one, one.target
-        elif hasattr(conn, "getconn") and not is_async(conn):
-            pooled = Pooled(conn)
-            source, target = pooled, pooled.target
-        else:
-            raise TypeError(
-                f"PostgresSaver takes a psycopg Connection or ConnectionPool, got {type(conn).__name__}. "
-                "For a DSN use `with PostgresSaver.from_conn_string(dsn) as saver:`."
-            )
+        source, target = source_of(conn, type(self).__name__)
         super().__init__(serde=serde, lease=lease)
         self._set_up(Connections(source, lambda: Own(target, POOL_SIZE), PATIENCE), target)
 
@@ -234,11 +222,6 @@ def refuse_pipe(pipe: object) -> None:
             "A saver takes no pipeline: what goes through one is committed when it ends.",
             fix="Leave `pipe` out: an append is one round trip as it is.",
         )
-
-
-def is_async(pool: object) -> bool:
-    """Whether a pool is awaited."""
-    return hasattr(pool, "__aenter__") and not hasattr(pool, "__enter__")
 
 
 def warn_of(rows: Sequence[Row]) -> None:

@@ -14,9 +14,9 @@ from psycopg import AsyncConnection
 
 from pregel import flow as runner
 from pregel.checkpoint.postgres import wire
-from pregel.checkpoint.postgres.connections import Connections, Target, check
-from pregel.checkpoint.postgres.connections_async import AsyncLine, AsyncOne, AsyncOwn, AsyncPooled, AsyncSource
-from pregel.checkpoint.postgres.saver import PATIENCE, POOL_SIZE, is_async, target_of
+from pregel.checkpoint.postgres.connections import Connections, Target
+from pregel.checkpoint.postgres.connections_async import AsyncLine, AsyncOwn, AsyncSource, async_source_of
+from pregel.checkpoint.postgres.saver import PATIENCE, POOL_SIZE, target_of
 from pregel.flow import Flow
 from pregel.store.base import IndexConfig, Op, Result, TTLConfig
 from pregel.store.base.batch import AsyncBatchedBaseStore
@@ -52,19 +52,7 @@ class AsyncPostgresStore(AsyncExpiring, AsyncBatchedBaseStore):
         ttl: TTLConfig | None = None,
     ) -> None:
         refuse(pipe, deserializer)
-        source: AsyncSource
-        if isinstance(conn, AsyncConnection):
-            one = AsyncOne(conn)
-            check(conn)
-            source, target = one, one.target
-        elif hasattr(conn, "getconn") and is_async(conn):
-            pooled = AsyncPooled(conn)
-            source, target = pooled, pooled.target
-        else:
-            raise TypeError(
-                f"AsyncPostgresStore takes an AsyncConnection or AsyncConnectionPool, got {type(conn).__name__}. "
-                "For a DSN use `async with AsyncPostgresStore.from_conn_string(dsn) as store:`."
-            )
+        source, target = async_source_of(conn, type(self).__name__)
         self._set_up(source, target, POOL_SIZE, PATIENCE, index, ttl, time.time)
 
     @classmethod

@@ -18,8 +18,8 @@ import psycopg
 
 from pregel import flow as runner
 from pregel.checkpoint.postgres import wire
-from pregel.checkpoint.postgres.connections import Connections, Line, One, Own, Pooled, Source, Target, check
-from pregel.checkpoint.postgres.saver import PATIENCE, POOL_SIZE, is_async, target_of
+from pregel.checkpoint.postgres.connections import Connections, Line, Own, Source, Target, source_of
+from pregel.checkpoint.postgres.saver import PATIENCE, POOL_SIZE, target_of
 from pregel.errors import InvalidInputError
 from pregel.flow import Flow
 from pregel.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
@@ -62,19 +62,7 @@ class PostgresStore(Expiring, BaseStore):
         ttl: TTLConfig | None = None,
     ) -> None:
         refuse(pipe, deserializer)
-        source: Source
-        if isinstance(conn, psycopg.Connection):
-            one = One(conn)
-            check(conn)
-            source, target = one, one.target
-        elif hasattr(conn, "getconn") and not is_async(conn):
-            pooled = Pooled(conn)
-            source, target = pooled, pooled.target
-        else:
-            raise TypeError(
-                f"PostgresStore takes a psycopg Connection or ConnectionPool, got {type(conn).__name__}. "
-                "For a DSN use `with PostgresStore.from_conn_string(dsn) as store:`."
-            )
+        source, target = source_of(conn, type(self).__name__)
         self._set_up(source, target, POOL_SIZE, PATIENCE, index, ttl, time.time)
 
     @classmethod
