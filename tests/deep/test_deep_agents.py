@@ -167,6 +167,9 @@ def test_a_fork_sees_the_conversation_and_not_the_call_that_made_it() -> None:
         [{"name": "a", "description": "x", "mode": "loose"}],
         [{"name": "a", "description": "x", "mode": "fork", "skills": ["/s"]}],
         [{"name": "a", "description": "x", "promt": "?"}],
+        [{"name": "a"}],
+        [{"description": "x"}],
+        [{"name": "a", "runnable": ScriptedModel(["x"])}],
     ],
 )
 def test_subagents_that_make_no_sense_are_refused(subagents: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pregel.agents import create_agent
-from pregel.agents.deep.backends import CompositeBackend, FilesystemBackend, LocalShellBackend, StateBackend
+from pregel.agents.deep.backends import Backend, CompositeBackend, FilesystemBackend, LocalShellBackend, StateBackend
 from pregel.agents.deep.filesystem import FilesystemMiddleware
 from pregel.agents.deep.permissions import FilesystemPermission
 from pregel.agents.models import ScriptedModel, call_tool, call_tools
@@ -90,6 +90,16 @@ def test_a_shell_that_is_not_there_is_hidden_and_refused(play: Play) -> None:
     assert seen[0] == ["ls", "read_file", "write_file", "edit_file", "delete", "glob", "grep"]
     assert statuses(state) == ["error"]
     assert "Commands cannot be run" in told(state)[0]
+
+
+def test_a_backend_that_cannot_delete_has_no_tool_for_it() -> None:
+    class Kept(FilesystemBackend):
+        delete = Backend.delete  # as a class that never wrote one
+
+    model = ScriptedModel(["done"])
+    create_agent(model, middleware=[FilesystemMiddleware(backend=Kept())]).invoke({"messages": "go"})
+
+    assert "delete" not in [tool.name for tool in model.requests[0].tools]  # type: ignore[union-attr]
 
 
 def test_a_shell_runs_commands(play: Play, tmp_path: Path) -> None:

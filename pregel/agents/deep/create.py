@@ -6,7 +6,7 @@ middleware of yours that has the name of one of these takes its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from pregel.agents.create import AgentGraph, create_agent
@@ -14,7 +14,7 @@ from pregel.agents.deep.backends.base import Backend
 from pregel.agents.deep.backends.state import StateBackend
 from pregel.agents.deep.filesystem import FilesystemMiddleware
 from pregel.agents.deep.memory import MemoryMiddleware
-from pregel.agents.deep.permissions import FilesystemPermission, Permissions, guarded
+from pregel.agents.deep.permissions import FilesystemPermission, Operation, Permissions, guarded
 from pregel.agents.deep.prompt_cache import PromptCacheMiddleware
 from pregel.agents.deep.skills import SkillsMiddleware
 from pregel.agents.deep.subagents import (
@@ -27,7 +27,7 @@ from pregel.agents.deep.subagents import (
 )
 from pregel.agents.deep.summarization import SummarizationMiddleware
 from pregel.agents.middleware.base import AgentMiddleware
-from pregel.agents.middleware.human import HumanInTheLoopMiddleware
+from pregel.agents.middleware.human import DECISIONS, HumanInTheLoopMiddleware
 from pregel.agents.models.base import ChatModel
 from pregel.agents.models.init import as_model
 from pregel.agents.state import AgentState
@@ -157,7 +157,7 @@ class _Parts:
             found.append(SkillsMiddleware(backend=guarded(self.backend, permissions), sources=skills))
         if model.provider == "anthropic":
             found.append(PromptCacheMiddleware())
-        asking = {**_asked_by_rules(permissions), **interrupt_on}
+        asking = {**_asked_by_rules(Permissions(permissions, self.backend)), **interrupt_on}
         if asking:
             found.append(HumanInTheLoopMiddleware(asking))
         return found
@@ -168,19 +168,6 @@ class _Parts:
             return cast("CompiledSubAgent", given)
         spec: SubAgent = given
         mode = spec.get("mode", "isolated")
-        if mode == "fork" and spec.get("skills"):
-            raise DefinitionError(
-                f"The subagent {spec['name']!r} forks and has skills of its own.", fix="Leave one of the two out."
-            )
-        unknown = set(spec) - SubAgent.__required_keys__ - SubAgent.__optional_keys__
-        if unknown:
-            raise DefinitionError(
-                f"The subagent {spec.get('name')!r} has the unknown keys {', '.join(sorted(unknown))}.",
-                fix=f"A subagent has {', '.join(sorted(SubAgent.__required_keys__ | SubAgent.__optional_keys__))}.",
-            )
-        missing = {"name", "description"} - set(spec)  # the class's own list is wrong where annotations are texts
-        if missing:
-            raise DefinitionError(f"A subagent lacks {', '.join(sorted(missing))}: {spec!r}.", fix="Give it both.")
         model = as_model(spec["model"]) if spec.get("model") is not None else self.model
         permissions = tuple(spec.get("permissions", self.permissions))
         asking = dict(spec.get("interrupt_on", self.interrupt_on))
@@ -198,7 +185,27 @@ class _Parts:
         return {"name": spec["name"], "description": spec["description"], "runnable": runnable, "mode": mode}
 
 
+def _checked(given: AnySubAgent) -> AnySubAgent:
+    """The subagent; DefinitionError when it lacks a key, has an unknown one, or two that do not go together."""
+    keys, named = set(given), given.get("name", given)
+    if missing := {"name", "description"} - keys:
+        raise DefinitionError(f"The subagent {named!r} lacks {' and '.join(sorted(missing))}.", fix="Give it both.")
+    known = (CompiledSubAgent if "runnable" in given else SubAgent).__annotations__
+    if unknown := keys - known.keys():
+        raise DefinitionError(
+            f"The subagent {named!r} has the unknown keys {', '.join(sorted(unknown))}.",
+            fix=f"It may have {', '.join(known)}.",
+        )
+    if given.get("mode") == "fork" and given.get("skills"):
+        raise DefinitionError(
+            f"The subagent {named!r} forks and has skills of its own.", fix="Leave one of the two out."
+        )
+    return given
+
+
 def _with_general(subagents: Sequence[AnySubAgent]) -> list[AnySubAgent]:
+    """The subagents, checked, behind the one that is always there."""
+    subagents = [_checked(one) for one in subagents]
     if any(one["name"] == GENERAL for one in subagents):
         return list(subagents)
     general: SubAgent = {"name": GENERAL, "description": GENERAL_DESCRIPTION, "system_prompt": GENERAL_PROMPT}
@@ -217,19 +224,19 @@ def _place(built: Sequence[AgentMiddleware], kind: type[AgentMiddleware]) -> int
     return next((at for at, one in enumerate(built) if isinstance(one, kind)), len(built))
 
 
-def _asked_by_rules(rules: Sequence[FilesystemPermission]) -> dict[str, Any]:
+def _asked_by_rules(permissions: Permissions) -> dict[str, Any]:
     """Which calls of the file tools a person decides about, because a rule says so."""
-    permissions = Permissions(rules)
     if not permissions.ask:
         return {}
-    decisions = ["approve", "edit", "reject", "respond"]
 
-    def when(operation: Any) -> Callable[[Any], bool]:
-        return lambda request: permissions.asks(operation, _path(request.tool_call["args"]))
+    def config(operation: Operation, *, whole: bool = False) -> dict[str, Any]:
+        def when(request: Any) -> bool:
+            return permissions.asks(operation, _path(request.tool_call["args"]), whole=whole)
 
-    reading: dict[str, Any] = {n: {"allowed_decisions": decisions, "when": when("read")} for n in READING}
-    writing: dict[str, Any] = {n: {"allowed_decisions": decisions, "when": when("write")} for n in WRITING}
-    return reading | writing
+        return {"allowed_decisions": list(DECISIONS), "when": when}
+
+    reading = {name: config("read") for name in READING}
+    return reading | {name: config("write", whole=name == "delete") for name in WRITING}
 
 
 def _path(arguments: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from pregel.agents.deep.backends.base import Backend
-from pregel.agents.deep.backends.composite import CompositeBackend, can_execute
+from pregel.agents.deep.backends.composite import CompositeBackend, can_delete, can_execute
 from pregel.agents.deep.backends.errors import Refused
 from pregel.agents.deep.backends.paths import checked
 from pregel.agents.deep.backends.state import StateBackend, merge_files
@@ -92,7 +92,8 @@ class FilesystemMiddleware(AgentMiddleware):
             max_execute_timeout=max_execute_timeout,
         )
         self.tools: list[Tool] = [tool for tool in made if tool.name in chosen]
-        self.hidden = frozenset() if can_execute(backend) else frozenset({"execute"})
+        self.hidden = {"execute"} if not can_execute(backend) else set()
+        self.hidden |= {"delete"} if not can_delete(backend) else set()
 
     @hook_config(can_jump_to=[])
     def before_agent(self, state: Any, runtime: Any) -> AgentFlow[Any]:

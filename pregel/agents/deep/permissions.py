@@ -1,7 +1,8 @@
 """Who may read and write what: rules over paths, kept by a backend in front of the backend.
 
 The first rule whose operations and paths match decides; without one everything is allowed. What may not be read is
-neither listed nor found. Deleting a directory needs the right to write everything that it may hold.
+neither listed nor found, and a search shows nothing that a person is to be asked about unless its own path is asked
+about. Deleting a directory needs the right to write everything that it may hold. A link stands for where it leads.
 """
 
 from __future__ import annotations
@@ -65,28 +66,35 @@ class FilesystemPermission:
 
 
 class Permissions:
-    """Rules, in order."""
+    """Rules, in order, over the paths of a backend. Where a path is a link, they hold for where it leads as well."""
 
-    def __init__(self, rules: Sequence[FilesystemPermission]) -> None:
+    def __init__(self, rules: Sequence[FilesystemPermission], backend: Backend) -> None:
         self.rules = tuple(rules)
+        self.backend = backend
 
     def mode(self, operation: Operation, path: str) -> Mode:
-        """What the first matching rule says."""
+        """What the first matching rule says; the stricter one for a path that leads elsewhere."""
+        found = {self._first(operation, place) for place in {path, self.backend.real_path(path)}}
+        return "deny" if "deny" in found else "interrupt" if "interrupt" in found else "allow"
+
+    def _first(self, operation: Operation, path: str) -> Mode:
         for rule in self.rules:
             if operation in rule.operations and rule.covers(path):
                 return rule.mode
         return "allow"
 
-    def denies(self, operation: Operation, path: str) -> bool:
-        """Whether it may not be done at all; what is asked about is decided before it gets here."""
-        return self.mode(operation, path) == "deny"
+    def may_meet(self, mode: Mode, directory: str) -> bool:
+        """Whether something below a directory may be denied, or asked about, when all of it is to be written."""
+        wanted = (rule for rule in self.rules if rule.mode == mode and "write" in rule.operations)
+        return any(rule.may_cover_below(directory) for rule in wanted)
 
-    def asks(self, operation: Operation, path: str) -> bool:
-        """Whether a person decides."""
+    def asks(self, operation: Operation, given: str, *, whole: bool = False) -> bool:
+        """Whether a person decides about a path, or, with `whole`, about all that it holds."""
         try:
-            return self.mode(operation, checked(path)) == "interrupt"
+            path = checked(given)
         except Refused:
             return False  # which the backend refuses by itself
+        return self.mode(operation, path) == "interrupt" or (whole and self.may_meet("interrupt", path))
 
     @property
     def ask(self) -> bool:
@@ -103,6 +111,9 @@ class GuardedBackend(SandboxBackend):
     @property
     def id(self) -> str:
         return self.backend.id if isinstance(self.backend, SandboxBackend) else "guarded"
+
+    def real_path(self, path: str) -> str:
+        return self.backend.real_path(path)
 
     @told(LsResult)
     def ls(self, path: str) -> LsResult:
@@ -128,19 +139,19 @@ class GuardedBackend(SandboxBackend):
     @told(DeleteResult)
     def delete(self, file_path: str) -> DeleteResult:
         path = self._need("write", file_path)
-        for rule in self.permissions.rules:
-            if "write" in rule.operations and rule.mode == "deny" and rule.may_cover_below(path):
-                raise permission_denied(path, "it may hold files that may not be written.")
+        if self.permissions.may_meet("deny", path):
+            raise permission_denied(path, "it may hold files that may not be written.")
         return self.backend.delete(path)
 
     @told(GrepResult)
     def grep(
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
     ) -> GrepResult:
-        self._need("read", path or "/")
-        hides = any("read" in rule.operations and rule.mode == "deny" for rule in self.permissions.rules)
-        result = self.backend.grep(pattern, path, glob, max_count=None if hides else max_count)
-        matches = [one for one in result.matches if self._visible(one)]
+        start = self._need("read", path or "/")
+        asked = self.permissions.mode("read", start) == "interrupt"  # then a person let this search through
+        shown: set[Mode] = {"allow", "interrupt"} if asked else {"allow"}
+        result = self.backend.grep(pattern, path, glob)  # whole: what is hidden does not count
+        matches = [one for one in result.matches if self.permissions.mode("read", one["path"]) in shown]
         cut = max_count is not None and len(matches) > max_count
         return replace(result, matches=matches[:max_count], truncated=result.truncated or cut)
 
@@ -179,7 +190,7 @@ class GuardedBackend(SandboxBackend):
 
     def _need(self, operation: Operation, path: str) -> str:
         wanted = checked(path)
-        if self.permissions.denies(operation, wanted):
+        if self.permissions.mode(operation, wanted) == "deny":
             raise permission_denied(wanted, f"you may not {operation} it.")
         return wanted
 
@@ -191,7 +202,7 @@ class GuardedBackend(SandboxBackend):
         return verb()
 
     def _visible(self, entry: Any) -> bool:
-        return not self.permissions.denies("read", entry["path"].rstrip("/"))
+        return self.permissions.mode("read", entry["path"].rstrip("/") or "/") != "deny"
 
 
 def guarded(backend: Backend, rules: Sequence[FilesystemPermission]) -> Backend:
@@ -206,7 +217,7 @@ def guarded(backend: Backend, rules: Sequence[FilesystemPermission]) -> Backend:
                 f"The shell of the backend goes around permissions for {', '.join(loose)}.",
                 fix="Put those paths behind a route of a CompositeBackend, or use a backend that runs no commands.",
             )
-    return GuardedBackend(backend, Permissions(rules))
+    return GuardedBackend(backend, Permissions(rules, backend))
 
 
 def _reaches(pattern: str, directory: str) -> bool:

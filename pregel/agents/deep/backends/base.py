@@ -172,6 +172,10 @@ class Backend:
         """The files under `path` that match (see `globs`)."""
         raise NotImplementedError
 
+    def real_path(self, path: str) -> str:
+        """Where a checked path leads when links are followed: rules hold for that place too."""
+        return path
+
     def upload_files(self, files: Sequence[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """Write files as bytes; each ends well or not on its own."""
         raise NotImplementedError

@@ -124,6 +124,10 @@ class CompositeBackend(SandboxBackend):
             return self.default.execute(command, timeout=timeout)
         raise NotImplementedError("The default backend runs no commands.")
 
+    def real_path(self, path: str) -> str:
+        prefix, backend, inside = self._route(path)
+        return prefix + backend.real_path(inside)
+
     # -- below ---------------------------------------------------------------------------------------------------------
 
     def _route(self, path: str) -> tuple[str, Backend, str]:
@@ -174,6 +178,13 @@ def can_execute(backend: Backend) -> bool:
     if isinstance(backend, CompositeBackend):
         return backend.can_execute
     return isinstance(backend, SandboxBackend)
+
+
+def can_delete(backend: Backend) -> bool:
+    """Whether a backend deletes files; of several, whether any does."""
+    if isinstance(backend, CompositeBackend):
+        return any(map(can_delete, (backend.default, *backend.routes.values())))
+    return type(backend).delete is not Backend.delete
 
 
 def _root(prefix: str) -> str:

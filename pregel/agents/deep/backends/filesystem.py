@@ -160,6 +160,13 @@ class FilesystemBackend(Backend):
 
     # -- where a path leads --------------------------------------------------------------------------------------------
 
+    def real_path(self, path: str) -> str:
+        try:
+            real = self._inside(path)
+        except Refused:
+            return path  # no verb goes there
+        return (real if self._root == "/" else real[len(self._root) :]) or "/"
+
     def _checked(self, path: str) -> str:
         if self.virtual_mode or path.startswith("/"):
             return checked(path)

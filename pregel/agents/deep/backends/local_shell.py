@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -62,7 +63,8 @@ class LocalShellBackend(FilesystemBackend, SandboxBackend):
         try:
             out, err = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it ended by itself meanwhile
+                os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
             late = f"The command was stopped after {seconds} seconds.\n".encode()
             return self._response(late + out, err, TIMED_OUT)
