@@ -9,22 +9,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, NotRequired, TypedDict
+from collections.abc import Sequence
+from typing import Annotated, Any, NotRequired, TypedDict, Unpack
 
 from pregel.agents.deep.backends.base import Backend
 from pregel.agents.deep.eviction import artifacts_root
 from pregel.agents.flow import AgentFlow, either
 from pregel.agents.middleware.base import AgentMiddleware
 from pregel.agents.middleware.requests import ExtendedModelResponse, ModelRequest, ModelResponse
-from pregel.agents.middleware.summarization import PROMPT, Size, Summarizer, Trigger, safe_cut, with_calls
+from pregel.agents.middleware.summarization import Summarizer, Summarizing, safe_cut, with_calls
 from pregel.agents.models.errors import ContextOverflowError
 from pregel.agents.state import AgentState, PrivateStateAttr
 from pregel.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
-    count_tokens_approximately,
     get_buffer_string,
 )
 from pregel.types import Command
@@ -52,33 +51,14 @@ class SummarizedState(AgentState):
 class SummarizationMiddleware(AgentMiddleware):
     """Shows the model a summary for the beginning of a long history; see the module.
 
-    `trigger` and `keep` are sizes as in `agents.middleware.SummarizationMiddleware`; `backend` takes the history.
+    `backend` takes the history; the options are those of an `agents.middleware.summarization.Summarizer`.
     """
 
     state_schema = SummarizedState
 
-    def __init__(
-        self,
-        model: Any,
-        *,
-        backend: Backend,
-        trigger: Trigger | None = None,
-        keep: Size = ("messages", 20),
-        token_counter: Callable[[list[BaseMessage]], int] = count_tokens_approximately,
-        summary_prompt: str = PROMPT,
-        trim_tokens_to_summarize: int | None = 4000,
-        summarizer: Any = None,
-    ) -> None:
+    def __init__(self, model: Any, *, backend: Backend, **options: Unpack[Summarizing]) -> None:
         self.backend = backend
-        self.sizes = Summarizer(
-            model,
-            trigger=trigger,
-            keep=keep,
-            token_counter=token_counter,
-            summary_prompt=summary_prompt,
-            trim_tokens_to_summarize=trim_tokens_to_summarize,
-            summarizer=summarizer,
-        )
+        self.sizes = Summarizer(model, **options)
 
     def wrap_model_call(self, request: ModelRequest, *_: Any) -> Any:
         """Ask with the summary; summarise before when it is time, or afterwards when the model says so."""

@@ -7,7 +7,7 @@ before, past the results. So no ToolMessage is left without its call, whatever w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from pregel.agents.flow import AgentFlow, calling
 from pregel.agents.middleware.asking import ask
@@ -41,6 +41,17 @@ result, what is still open. Leave out politeness and what led nowhere. Answer wi
 {messages}"""
 HEADING = "A summary of the conversation so far:\n\n"
 FALLBACK = 15  # messages that are summarised when none fit the budget
+
+
+class Summarizing(TypedDict, total=False):
+    """The options of a `Summarizer`."""
+
+    trigger: Trigger | None
+    keep: Size
+    token_counter: Callable[[list[BaseMessage]], int]
+    summary_prompt: str
+    trim_tokens_to_summarize: int | None
+    summarizer: Any
 
 
 class Summarizer:
@@ -166,26 +177,8 @@ class Summarizer:
 class SummarizationMiddleware(AgentMiddleware):
     """Summarises all but the last messages when the history is too long; arguments as of a `Summarizer`."""
 
-    def __init__(
-        self,
-        model: Any,
-        *,
-        trigger: Trigger | None = None,
-        keep: Size = ("messages", 20),
-        token_counter: Callable[[list[BaseMessage]], int] = count_tokens_approximately,
-        summary_prompt: str = PROMPT,
-        trim_tokens_to_summarize: int | None = 4000,
-        summarizer: Any = None,
-    ) -> None:
-        self.summarizer = Summarizer(
-            model,
-            trigger=trigger,
-            keep=keep,
-            token_counter=token_counter,
-            summary_prompt=summary_prompt,
-            trim_tokens_to_summarize=trim_tokens_to_summarize,
-            summarizer=summarizer,
-        )
+    def __init__(self, model: Any, **options: Unpack[Summarizing]) -> None:
+        self.summarizer = Summarizer(model, **options)
 
     @hook_config(can_jump_to=[])
     def before_model(self, state: Any, runtime: Any) -> AgentFlow[Any]:
