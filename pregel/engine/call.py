@@ -97,17 +97,7 @@ class Call:
         self.around: frozenset[bytes] = ambient.frame.run.held if isinstance(ambient, Running) else frozenset()
         self.config = merge_configs(_inherited(self.nested, config), graph.config, config)
         self.version = checked_version(version)
-        self.yields = checked_modes(modes)
-        self.printed: frozenset[str] = frozenset()
-        if print_mode or graph.debug:
-            print_mode = print_mode or ("updates", "values")
-            self.printed = checked_modes((print_mode,) if isinstance(print_mode, str) else print_mode)
-        self.modes = self.yields | self.printed if self.printed else self.yields
-        if "messages" in self.modes:
-            connect()
-        self.callbacks = _callbacks(self.config) if self.nested is None else None
-        if self.callbacks is not None:
-            self.modes |= {LIFECYCLE}
+        self._watch(modes, print_mode)
         self.output_keys = checked_keys(graph, output_keys)
         self.subgraphs = subgraphs
         self.context = context
@@ -133,6 +123,20 @@ class Call:
             )
         if self.room is not None and self.room < 1:
             raise InvalidInputError("max_concurrency must be at least 1.", fix="Leave it out, or give a larger one.")
+
+    def _watch(self, modes: Sequence[str], print_mode: str | Sequence[str]) -> None:
+        """What of the run is shown: to the caller, printed, and to callbacks."""
+        self.yields = checked_modes(modes)
+        self.printed: frozenset[str] = frozenset()
+        if print_mode or self.graph.debug:
+            print_mode = print_mode or ("updates", "values")
+            self.printed = checked_modes((print_mode,) if isinstance(print_mode, str) else print_mode)
+        self.modes = self.yields | self.printed if self.printed else self.yields
+        if "messages" in self.modes:
+            connect()
+        self.callbacks = _callbacks(self.config) if self.nested is None else None
+        if self.callbacks is not None:
+            self.modes |= {LIFECYCLE}
 
     def wants(self, chunk: Chunk) -> bool:
         """Whether the caller is given a chunk, which is printed if that was asked for."""

@@ -28,6 +28,7 @@ from pregel.engine.task import Task, Tries, handling
 from pregel.engine.trace import show_checkpoint
 from pregel.engine.watch import show_planned, show_values
 from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError, NoCheckpointerError, StoredError, told
+from pregel.types import Command
 
 if TYPE_CHECKING:
     from pregel.callbacks import GraphLifecycleStatus
@@ -49,23 +50,18 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
     if isinstance(opening, Result):
         return opening
     step, state = opening.step, frame.state
-    frame.recalled = opening.pending
-    frame.tasks_fresh = not opening.resumed
+    frame.recalled, frame.tasks_fresh = opening.pending, not opening.resumed
     if opening.resumed:
-        if LIFECYCLE in frame.run.modes:
-            step.emit.append(resumed(frame))
-        show_values(frame, step)
+        _show_resumed(frame, step)
     while True:
         if state.step > state.stop:
             return (yield from close(frame, step, "exhausted", error=_exhausted(frame)))
         tasks = plan(frame.plan, frame)
+        if frame.traced:  # also when nothing runs: the one that was loaded
+            show_checkpoint(frame, step, tasks, opening.saved)
         if not tasks:
-            if frame.traced:  # also when nothing ran: the one that was loaded
-                show_checkpoint(frame, step, tasks, opening.saved)
             starved = _starved(frame)
             return (yield from close(frame, step, "failed" if starved else "done", error=starved))
-        if frame.traced:
-            show_checkpoint(frame, step, tasks, opening.saved)
         ready = tasks
         if opening.resumed or frame.answers:
             tasks, ready = _reuse(frame, tasks, opening, step)
@@ -92,8 +88,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             if barrier.failed or barrier.paused or barrier.is_torn:
                 return (yield from _incomplete(frame, step, barrier))
             if barrier.commands:
-                commands = [command for _, error in barrier.commands for command in error.commands]
-                return (yield from close(frame, step, "parent", command=commands))
+                return (yield from close(frame, step, "parent", command=_commands(barrier)))
             step.writes += barrier.unsaved
             finished = barrier.in_order
         failure = _apply(frame, step, finished)
@@ -108,6 +103,18 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             return (yield from _stop_at_breakpoint(frame, step, "interrupt_after"))
         if (drain := frame.drain_asked or (barrier.draining if barrier else "")) and plan(frame.plan, frame):
             return (yield from close(frame, step, "drained", reason=drain, error=GraphDrained(drain)))
+
+
+def _commands(barrier: Barrier) -> list[Command[Any]]:
+    """What the tasks of a step send to the parent graph, in task order."""
+    return [command for _, error in barrier.commands for command in error.commands]
+
+
+def _show_resumed(frame: Frame, step: Step) -> None:
+    """A run that goes on says so, and shows from where."""
+    if LIFECYCLE in frame.run.modes:
+        step.emit.append(resumed(frame))
+    show_values(frame, step)
 
 
 def _ended_well(heard: Sequence[Event], task: Task) -> bool:
