@@ -123,6 +123,8 @@ class Barrier:
             _FEEDERS[type(event)](self, event, step)
         if step.cancel:  # news of one batch: what ended is not cancelled, what is cancelled does not start
             wanted = dict(step.cancel)  # a call may be cancelled with its caller and by itself
+            if self.calls is not None:
+                wanted = dict(self.calls.running(wanted.items()))
             step.cancel = [(task, abandon) for task, abandon in wanted.items() if task in self.open]
             stopped = {task for task, _ in step.cancel}
             step.start = [task for task in step.start if task not in stopped]

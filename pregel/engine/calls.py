@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import hash16
@@ -155,6 +155,14 @@ class Calls:
             self._ended(task, event, step)
             return None
         return event
+
+    def running(self, wanted: Iterable[tuple[Task, bool]]) -> Iterator[tuple[Task, bool]]:
+        """What is to be cancelled, with the calls of those that ended, and wait for their calls, in their place."""
+        for task, abandon in wanted:
+            if task in self.held:
+                yield from self.running((call, abandon) for call in self.out[task])
+            else:
+                yield task, abandon
 
     def wants_family(self, step: Step) -> bool:
         """Whether a graph is to start in a run that has no family yet."""

@@ -243,6 +243,7 @@ class Family:
             self.leaving.remove(task)
         else:
             self.stopped.add(task)
+            self.owners.setdefault(task, member)  # one that was to start in this very step: its end is news as well
             return False
         del self.owners[task]
         self._tell(member, Gone(task))

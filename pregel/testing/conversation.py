@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 from pregel.channels import MISSING
 from pregel.channels.batches import Batched, Unfolded
 from pregel.channels.growth import Log
+from pregel.checkpoint import lease
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.records import INTERRUPT, Load, Page, Saved, ThreadRow
@@ -211,7 +212,7 @@ class Conversation:
         taken_over: list[tuple[Result, int]] = []
 
         def meanwhile(journal: ScriptedJournal) -> None:
-            journal.abandon()
+            lease.release(journal.token)
             result = self._taken_up(thread, input, before, thread.landed.finished)
             taken_over.append((result, thread.landed.count))
 

@@ -335,8 +335,8 @@ class ScriptedDriver:
         event = stage.play()
         events += self.pushed
         self.pushed = []
-        if event is None:
-            self.waiting.append(task)
+        if event is None:  # what it waits for may be withdrawn already, when all is being closed
+            (self.ready if _settled(stage.waits_for) else self.waiting).append(task)
         else:
             del self.stages[task]
             events.append(event)

@@ -56,7 +56,6 @@ def test_called_graphs_end_the_same_after_every_death() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.xfail(reason="a scripted process that is frozen gives up its claim, so its called graph claims anew")
 @pytest.mark.parametrize("checkpointer", [None, False, True])
 def test_called_graphs_end_the_same_in_many_orders(checkpointer: bool | None) -> None:
     report = explore(invoking("first", "second", checkpointer=checkpointer), IN, in_turn, in_turn, in_turn, orders=4)

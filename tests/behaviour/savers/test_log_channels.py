@@ -100,14 +100,14 @@ class State(TypedDict, total=False):
 Write = dict[str, Any]
 
 
-def graph(saver: Any, script: list[Write]) -> Any:
-    """Two nodes side by side that write what the script says, one entry a step each, until it is used up."""
+def graph(saver: Any, firsts: list[Write], seconds: list[Write]) -> Any:
+    """Two nodes side by side that write what their scripts say, one entry a step each, until the first is used up."""
 
     def first(state: State) -> Write:
-        return {**(script.pop(0) if script else {}), "left": len(script)}
+        return {**(firsts.pop(0) if firsts else {}), "left": len(firsts)}
 
     def second(state: State) -> Write:
-        return script.pop(0) if script else {}
+        return seconds.pop(0) if seconds else {}
 
     builder = StateGraph(State)
     builder.add_node("first", first)
@@ -171,8 +171,9 @@ class Side:
     def __init__(self, saver: JournalSaver) -> None:
         self.saver = saver
         self.thread = f"t{next(THREADS)}"
-        self.script: list[Write] = []
-        self.app = graph(saver, self.script)
+        self.firsts: list[Write] = []
+        self.seconds: list[Write] = []  # of its own: nodes side by side take turns in any order
+        self.app = graph(saver, self.firsts, self.seconds)
 
     @property
     def config(self) -> dict[str, Any]:
@@ -180,6 +181,9 @@ class Side:
 
     def history(self) -> list[Any]:
         return list(self.app.get_state_history(self.config))
+
+    def reads(self, script: list[Write]) -> None:
+        self.firsts[:], self.seconds[:] = script[::2], script[1::2]
 
     def do(self, what: str, *args: Any) -> object:
         """Perform a step of the program; what can be seen of it comes back."""
@@ -190,12 +194,12 @@ class Side:
             return type(error).__name__
 
     def do_run(self, first: Write, script: list[Write], durability: str) -> object:
-        self.script[:] = script
+        self.reads(script)
         return self.app.invoke(dict(first) or {"left": 0}, self.config, durability=durability)
 
     def do_replay(self, place: int, script: list[Write], durability: str) -> object:
         history = self.history()
-        self.script[:] = script
+        self.reads(script)
         return self.app.invoke(None, history[place % len(history)].config, durability=durability)
 
     def do_update(self, write: Write) -> object:
