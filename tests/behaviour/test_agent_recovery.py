@@ -59,7 +59,9 @@ def test_a_recorded_answer_is_never_asked_for_again(run: Runner, saver: Any, thr
 
     result = run.invoke(world.agent(saver), None, thread("t"))
 
-    assert ["ask 0", "pay 1", "pay 2", "ask 1", "ask 1"] == [line[:5] for line in world.log]
+    told = [line[:5] for line in world.log]
+    assert ["ask 0", "ask 1", "ask 1"] == [line for line in told if line.startswith("ask")]
+    assert ["pay 1", "pay 2"] == sorted(line for line in told if line.startswith("pay"))
     assert ["1-1", "1-2"] == [message.tool_call_id for message in result["messages"] if message.type == "tool"]
 
 

@@ -173,12 +173,17 @@ def asking(draw: st.DrawFn) -> Program:
 def children(draw: st.DrawFn, outside: tuple[str, ...]) -> Program:
     """A small graph without cycles or conflicts: an error in a child meets its siblings by luck of threads.
 
-    Its last node may send a Command to the graph around it, whose nodes are `outside`.
+    Its last node may send a Command to the graph around it, whose nodes are `outside`, where no other task is in its
+    step: the reference takes the first Command to arrive, and forgets the rest.
     """
     names = ("k", "l", "m")[: draw(st.integers(1, 3))]
     asks = draw(st.sampled_from((*names, None, None)))
     rules = st.sampled_from(("size", "name"))
-    up = draw(st.none() | st.none() | routes(outside, ("ticks", "log"), labels=False))
+    entry = Route(picks=(("*k", "*k"),)) if draw(st.integers(0, 3)) == 0 else None
+    follow = [(names[draw(st.integers(0, place - 1))], name) for place, name in enumerate(names) if place]
+    sources = [source for source, _ in follow]
+    crowded = sources.count(sources[-1]) > 1 if sources else entry is not None
+    up = draw(st.none() if crowded else st.none() | st.none() | routes(outside, ("ticks", "log"), labels=False))
     inner = tuple(
         Node(
             name,
@@ -189,8 +194,6 @@ def children(draw: st.DrawFn, outside: tuple[str, ...]) -> Program:
         )
         for name in names
     )
-    follow = [(names[draw(st.integers(0, place - 1))], name) for place, name in enumerate(names) if place]
-    entry = Route(picks=(("*k", "*k"),)) if draw(st.integers(0, 3)) == 0 else None
     # A child gives its whole log back to be folded again: one that keeps only its tail does not double it each time.
     return Program(nodes=inner, edges=((START, "k"), *follow), entry=entry, channels=(("log", "tail"),))
 
@@ -210,7 +213,28 @@ def nesting(draw: st.DrawFn) -> Program:
     calls: st.SearchStrategy[Op] = st.just(Run("more")) if keeps == "thread" else ops(names)
     later = draw(st.lists(answers if asks else calls, min_size=1, max_size=3))
     nested = marked(program, {host}, child=child, goto=None, returns="dict", keeps=keeps)
+    if keeps == "thread":
+        nested = unsent(nested, host)
     return replace(nested, ops=(Run(), *later), limit=7)
+
+
+def unsent(program: Program, host: str) -> Program:
+    """The program without Sends to a node: its graph, which remembers, may not run twice at once."""
+
+    def tamed(route: Route | None) -> Route | None:
+        return route and replace(route, picks=tuple(tuple(led(target) for target in pick) for pick in route.picks))
+
+    def led(target: str) -> str:
+        return host if target == f"*{host}" else target
+
+    def over(node: Node) -> Node:
+        branches = tuple(route for branch in node.branches if (route := tamed(branch)))
+        child = node.child and replace(
+            node.child, nodes=tuple(replace(one, goto=tamed(one.goto)) for one in node.child.nodes)
+        )
+        return replace(node, goto=tamed(node.goto), branches=branches, child=child)
+
+    return replace(program, entry=tamed(program.entry), nodes=tuple(over(node) for node in program.nodes))
 
 
 def marked(program: Program, names: set[str], **changed: Any) -> Program:
