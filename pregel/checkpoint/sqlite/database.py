@@ -17,7 +17,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Literal
 
 from pregel.checkpoint.turn import Turn
@@ -85,6 +85,10 @@ class Database:
         return self._given is not None
 
     # -- transactions ------------------------------------------------------------------------------------------------
+
+    def kept(self) -> AbstractContextManager[object]:
+        """While this is held, no other thread writes, nor closes."""
+        return self._write_lock
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -225,9 +229,10 @@ class Database:
             )
 
     def close(self) -> None:
-        """Close what this object opened. A connection that was given stays open."""
-        self.closed = True
-        self._close()
+        """Close what this object opened, after the transaction that is under way. A connection that was given stays."""
+        with self._write_lock:
+            self.closed = True
+            self._close()
         if self._turn is not None:
             self._turn.close()
 

@@ -151,10 +151,12 @@ class SqliteSaver(JournalSaver):
             super().intern(texts)  # does no harm twice
 
     def renew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
-        if self.database.closed:  # nobody is meant to write any more
-            return {}
-        with explained(), self._pulse().writing() as connection:
-            return runner.run(flows.renew_flow(holds, keep), lambda request: _perform(connection, request))
+        with self.database.kept():
+            if self.database.closed:  # nobody is meant to write any more
+                return {}
+            pulse = self._pulse()
+            with explained(), pulse.writing() as connection:
+                return runner.run(flows.renew_flow(holds, keep), lambda request: _perform(connection, request))
 
     def _pulse(self) -> Database:
         """The connections for renewals, which come from another thread: one that was given may not be used there."""
