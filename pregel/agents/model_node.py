@@ -97,7 +97,7 @@ class ModelNode:
         strategy = self._strategy(request, model)
         asked = self._request(request, model, strategy)
         answer: AIMessage = yield Either(lambda: answered(model, asked), lambda: aanswered(model, asked))
-        answer = with_call_ids(answer, _new_call_id)
+        answer = with_call_ids(answer, _messages_of(request.state), _new_call_id)
         if self.name is not None:
             answer = answer.model_copy(update={"name": self.name})
         return Answer(_read(answer, strategy))
@@ -153,6 +153,11 @@ def _structured_names(response_format: ResponseFormat | None) -> frozenset[str]:
 def structured_names(response_format: ResponseFormat | None) -> frozenset[str]:
     """The names of the pseudo-tools by which a model may give its structured answer."""
     return _structured_names(response_format)
+
+
+def _messages_of(state: Any) -> Sequence[BaseMessage]:
+    found = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)
+    return found or ()
 
 
 def _new_call_id() -> str:
