@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
+from pydantic import BaseModel
 
-from pregel import Command, interrupt
+from pregel import START, Command, StateGraph, interrupt
 from pregel.agents import ScriptedModel, ToolRuntime, create_agent, tool
 from pregel.agents.middleware import ModelFallbackMiddleware, ModelRetryMiddleware, wrap_model_call
 from pregel.agents.models import ChatRequest, call_tool, call_tools
+from pregel.agents.structured_output import StructuredOutputValidationError, ToolStrategy
 
 from .conftest import Runner
 
@@ -177,3 +180,45 @@ def test_an_answer_that_made_the_agent_fail_is_asked_for_again(
         run.invoke(agent, HI, thread("t"))
 
     assert "answer 2" == run.invoke(agent, None, thread("t"))["messages"][-1].text
+
+
+# -- agents side by side -----------------------------------------------------------------------------------------------
+
+
+class Booking(BaseModel):
+    """What became of a booking."""
+
+    status: Literal["booked", "needs_input", "failed"]
+
+
+class Trip(TypedDict, total=False):
+    bookings: Annotated[list[Booking], operator.add]
+
+
+@pytest.mark.acceptance("S0-14")
+def test_parallel_agents_give_checked_results_and_a_violation_is_a_typed_failure(
+    run: Runner, saver: Any, thread: Callable[[str], Any]
+) -> None:
+    answers: dict[str, list[Any]] = {"flight": ["booked"], "hotel": ["needs_input"], "car": ["perhaps", "failed"]}
+    asked = list[str]()
+
+    def node(kind: str) -> Any:
+        def script(_: ChatRequest) -> Any:
+            asked.append(kind)
+            said = answers[kind]
+            return call_tool("Booking", {"status": said.pop(0) if len(said) > 1 else said[0]})
+
+        agent = create_agent(ScriptedModel(script), response_format=ToolStrategy(Booking, handle_errors=False))
+        return lambda state: {"bookings": [agent.invoke({"messages": "go"})["structured_response"]]}
+
+    graph: Any = StateGraph(Trip)
+    for kind in answers:
+        graph.add_node(kind, node(kind)).add_edge(START, kind)
+    app = graph.compile(checkpointer=saver)
+    with pytest.raises(StructuredOutputValidationError, match="does not fit the schema 'Booking'") as raised:
+        run.invoke(app, {}, thread("t"))
+    result = run.invoke(app, None, thread("t"))
+
+    assert ("Booking", "perhaps") == (raised.value.tool_name, raised.value.ai_message.tool_calls[0]["args"]["status"])
+    assert [Booking(status="failed"), Booking(status="booked"), Booking(status="needs_input")] == result["bookings"]
+    assert 2 == asked.count("car")
