@@ -23,7 +23,7 @@ from pregel.agents.middleware.compose import compose
 from pregel.agents.middleware.requests import ToolCallRequest
 from pregel.agents.tool_errors import ErrorPolicy, HandleToolErrors
 from pregel.agents.tools.base import Tool, ToolInvocationError, runtime_of
-from pregel.agents.tools.foreign import as_tool
+from pregel.agents.tools.foreign import as_tools
 from pregel.agents.tools.inject import InjectedState, InjectedStore, ToolRuntime
 from pregel.agents.tools.result import answer, is_answer
 from pregel.agents.tools.result import to_content as msg_content_output
@@ -86,7 +86,7 @@ class ToolNode(Runnable):
         hooks: Sequence[Hook] = (),
     ) -> None:
         self.name, self.tags, self.messages_key = name, list(tags or ()), messages_key
-        self.tools_by_name: dict[str, Tool] = {one.name: one for one in map(as_tool, tools)}
+        self.tools_by_name: dict[str, Tool] = {one.name: one for one in as_tools(tools)}
         self.policy = ErrorPolicy.of(handle_tool_errors)
         own = _own_hook(wrap_tool_call, awrap_tool_call)
         self.hooks = [*hooks, *([own] if own is not None else [])]
