@@ -10,11 +10,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from pregel.agents.flow import AgentFlow, block, wait
 from pregel.agents.history import last_answer, malformed_calls, pending_calls, unreadable
@@ -35,6 +34,9 @@ from pregel.messages.convert import kind_of
 from pregel.runnable import Runnable, is_async_callable
 from pregel.tokens import Sink, tool_sink
 from pregel.types import Command
+
+if TYPE_CHECKING:
+    from asyncio import Semaphore
 
 __all__ = [
     "AsyncToolCallWrapper",
@@ -102,6 +104,8 @@ class ToolNode(Runnable):
         return self._output(_side_by_side([(self._blocking, (call, base)) for call in calls], base.config), listed)
 
     async def acall(self, value: Any, running: Any) -> Any:
+        import asyncio
+
         calls, state, listed = self._given(value, running)
         base = runtime_of(_in_a_run(running), state=state, tools=tuple(self.tools_by_name.values()))
         if len(calls) == 1:
@@ -150,7 +154,7 @@ class ToolNode(Runnable):
         finally:
             question_scope.reset(token)
 
-    async def _awaiting(self, call: Any, base: ToolRuntime[Any, Any], room: asyncio.Semaphore | None = None) -> Any:
+    async def _awaiting(self, call: Any, base: ToolRuntime[Any, Any], room: Semaphore | None = None) -> Any:
         if room is not None:
             async with room:
                 return await self._awaiting(call, base)
