@@ -24,6 +24,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pregel.errors import GraphBubbleUp
+from pregel.extras import extra
 from pregel.version import __version__
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def instrument(
 ) -> Telemetry:
     """Trace and measure every run that starts from now on, with these providers or OpenTelemetry's global ones.
 
-    ImportError without the package ``opentelemetry-api``.
+    MissingExtraError without the package ``opentelemetry-api``.
     """
     global _active
     _active = Telemetry(tracer_provider, meter_provider)
@@ -105,10 +106,8 @@ class Telemetry:
     """A tracer and the instruments, as OpenTelemetry's API has them."""
 
     def __init__(self, tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None) -> None:
-        try:
+        with extra("otel", "instrument()"):
             from opentelemetry import context, metrics, trace
-        except ImportError as error:
-            raise ImportError("Traces need the package opentelemetry-api: pip install 'pregel[otel]'") from error
 
         self.context, self._trace = context, trace
         self._tracer = trace.get_tracer("pregel", __version__, tracer_provider)
