@@ -41,6 +41,7 @@ ENDS = (Done, Failed, Paused, Gone)
 class CallTask(Task):
     """One call of a function from inside a task; `future` is what its caller waits for."""
 
+    parent: Task
     fingerprint = ""  # of what it is called with, where results are stored
     behind: Sequence[CallTask] = ()  # the calls of its caller that had failed when it was made
 
@@ -122,6 +123,7 @@ class Calls:
         if not self._open(task):
             settle(step, made.future, error=CallWithdrawn())
             return
+        task.touch()
         if task in self.failures:
             made.behind = tuple(self.failures[task])
         stored = self.frame.recalled.get(made.id)
@@ -140,6 +142,7 @@ class Calls:
         if not self._open(event.task):
             settle(step, event.future, error=CallWithdrawn())
             return
+        event.task.touch()
         record = memo_record(event.task, event.key, event.value)
         self.frame.recalled[str(record.task)] = [
             Write(str(record.task), -7, MEMO, event.value, record.path, record.name)
@@ -208,6 +211,7 @@ class Calls:
     def _ended(self, call: CallTask, event: TaskEvent, step: Step) -> None:
         """A call is over, or is tried again."""
         barrier, caller = self.barrier, call.parent
+        caller.touch()
         if call in barrier.late:  # it passed a limit before it ended
             event = Failed(call, barrier.late[call])
         barrier.open.remove(call)
