@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.config import RunnableConfig, merge_configs, question_scope
 from pregel.engine.ids import idempotency_key, interrupt_id
-from pregel.engine.spoken import speaker
+from pregel.engine.spoken import about, speaker
 from pregel.engine.state import hand_out
 from pregel.errors import GraphInterrupt, InternalError, InvalidUpdateError, NodeError, NodeTimeoutError
 from pregel.runtime import ExecutionInfo, Runtime, ServerInfo
@@ -46,6 +46,7 @@ class Running:
     answers: Mapping[str, Any] = {}
     writes: list[tuple[str, Any]] = []
 
+    parent: Running | None = None  # the task that calls this one, if it is a call
     outside = False  # it writes what an update from outside gives; its node does not run
     asked: tuple[Interrupt, ...] = ()
     closed = False
@@ -139,7 +140,7 @@ class Running:
         """Stream a value in mode ``custom``; nothing when nobody listens, InternalError after the attempt is over."""
         if self.closed:
             raise InternalError("A node streamed after it had ended.", fix="Stream only while the node runs.")
-        if self.clock is not None or self.frame.inside is not None:
+        if self.is_watched:
             self.touch()
         if self.listens("custom"):
             self.frame.run.post((self.frame.ns, "custom", chunk))
@@ -151,9 +152,19 @@ class Running:
     def show(self, mode: str, data: Any) -> None:
         """Show something in a mode that `listens`; what comes after the attempt is over is dropped."""
         if not self.closed:
-            if self.clock is not None or self.frame.inside is not None:
+            if self.is_watched:
                 self.touch()
             self.frame.run.post((self.frame.ns, mode, data))
+
+    def push_message(self, message: Any, channel: str | None) -> None:
+        """Show a message at once in mode ``messages``, after writing it to a channel, if one is given."""
+        if channel is not None:
+            self.write(channel, message)
+        elif self.closed:
+            raise InternalError("A node pushed a message after it had ended.", fix="Push only while the node runs.")
+        if self.listens("messages"):
+            self.frame.run.spoken.add(message.id)
+            self.show("messages", (message, about(self)))
 
     def token_sink(self, tags: Sequence[str], metadata: Mapping[str, Any] | None) -> Callable[[Any], None] | None:
         """Where a model call inside this task reports its chunks; None when nobody listens."""
@@ -165,13 +176,18 @@ class Running:
             raise NodeTimeoutError(f"This attempt of node {self.name!r} was given up.", node=self.name, step=self.step)
         self.touch(beat=True)
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether this task, or one around it, may have a limit."""
+        return self.clock is not None or self.frame.inside is not None or self.parent is not None
+
     def touch(self, *, beat: bool = False) -> None:
-        """Something happened in this task: it, and the tasks around its graph, are not idle."""
+        """Something happened in this task: it, its callers, and the tasks around its graph, are not idle."""
         task: Running | None = self
         while task is not None:
             if task.clock is not None and (beat or task.clock.auto):
                 task.clock.touch()
-            task = task.frame.inside
+            task = task.frame.inside if task.parent is None else task.parent
 
     @property
     def config(self) -> RunnableConfig:
