@@ -112,6 +112,23 @@ def test_a_grader_that_fails_ends_the_grading_and_not_the_run() -> None:
     ] == shown
 
 
+def test_a_grading_is_not_made_again_when_its_run_goes_on(invoke: Callable[..., Any]) -> None:
+    failing = iter([True, False])
+
+    def hear(found: RubricEvaluation) -> None:
+        if next(failing):
+            raise ConnectionError("nobody there")
+
+    grader = ScriptedModel([grade("satisfied", short=True)])
+    grading = RubricMiddleware(model=grader, on_evaluation=hear)
+    agent = create_deep_agent(ScriptedModel(["draft"]), middleware=[grading], checkpointer=InMemorySaver())
+    with pytest.raises(ConnectionError):
+        invoke(agent, {"messages": "write", "rubric": "short"}, THREAD)
+
+    assert "draft" == invoke(agent, None, THREAD)["messages"][-1].text
+    assert 1 == len(grader.requests)
+
+
 def test_a_grader_is_shown_the_task_and_the_end() -> None:
     work = Work(grade("satisfied", short=True))
     history = [HumanMessage(f"old {number}") for number in range(40)]

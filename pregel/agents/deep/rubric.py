@@ -1,6 +1,7 @@
 """Work that is held against a rubric before it counts as done: a grader sends it back with what is missing.
 
-1. A run whose input has a `rubric` is graded when its agent stops; without one nothing happens.
+1. A run is graded when its agent stops, where its input or an earlier one of the thread gave a `rubric`; None takes it
+   away. Without one nothing happens.
 2. The criteria are those that the grader finds the first time. Work is satisfied when each of them is passed: a grader
    that says so otherwise is not believed.
 3. Work is sent back at most `max_iterations` - 1 times. What a grading came to is stored with it: a run that is resumed
