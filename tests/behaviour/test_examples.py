@@ -49,7 +49,10 @@ PROMISES = {
     ],
     "workflow.py": ["stopped: the printer is off", "published 2 parts", "fetched once each: True"],
     "repair.py": ["wrong: 382", "mended: 238", "both are in the history: [238, 382]"],
-    "deep_research.py": ["Review /a.py: done", "Wrote /REPORT.md.", "a.py: unsafe"],
+    "deep_research.py": [
+        "Wrote /REPORT.md.",
+        "/repo/a: 4 of 20 files divide\n/repo/b: 4 of 20 files divide (a constant is a fault: no)\n/repo/c: 4 of",
+    ],
 }
 
 

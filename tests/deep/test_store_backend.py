@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +16,7 @@ from typing import Any
 import pytest
 from typing_extensions import TypedDict
 
+import pregel
 from pregel.agents.deep import create_deep_agent
 from pregel.agents.deep.backends import Backend, CompositeBackend, StateBackend, StoreBackend
 from pregel.agents.deep.backends.conformance import BackendLaws, content_of
@@ -26,6 +31,7 @@ from pregel.store.memory import InMemoryStore
 from pregel.store.sqlite import AsyncSqliteStore, SqliteStore
 from pregel.types import RetryPolicy
 
+TOP = Path(pregel.__file__).parents[1]
 PLACE = ("files", "ann")
 
 
@@ -208,6 +214,19 @@ def test_an_edit_of_a_task_that_is_run_again_is_done_once(tmp_path: Path) -> Non
 
     assert said == "1"
     assert content_of(StoreBackend(namespace=PLACE, store=store).read("/log.txt")) == "one\nend"
+
+
+@pytest.mark.slow
+def test_an_edit_of_a_process_that_was_killed_after_it_is_done_once(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(TOP)}
+    command = [sys.executable, "-W", "error", "-m", "tests.kill.editing", str(tmp_path)]
+    killed, resumed = (
+        subprocess.run([*command, action], cwd=TOP, env=environment, capture_output=True, text=True, check=False)
+        for action in ("run", "resume")
+    )
+
+    assert -signal.SIGKILL == killed.returncode, killed.stderr
+    assert ("", "Replaced 1 place in /memories/log.txt.|'one\\nend'\n") == (resumed.stderr, resumed.stdout)
 
 
 class Slow(InMemoryStore):

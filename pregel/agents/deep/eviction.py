@@ -7,7 +7,7 @@ have written: they are cleaned first.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -44,24 +44,27 @@ def file_name(id: str) -> str:
     return name.encode("utf-8", "replace").decode("utf-8")
 
 
-def evicted_result(backend: Backend, result: Any, most: int) -> AgentFlow[Any]:
-    """A tool's result with every long text in a file, `most` being the characters that may stay."""
+def over_results(result: Any, change: Callable[[ToolMessage], AgentFlow[Any]]) -> AgentFlow[Any]:
+    """A tool's result with every message of a tool in it changed."""
     if isinstance(result, list):
         found = []
         for one in result:
-            found.append((yield from evicted_result(backend, one, most)))
+            found.append((yield from over_results(one, change)))
         return found
     if isinstance(result, Command):
         update = result.update
         if not isinstance(update, dict) or not isinstance(update.get("messages"), list):
             return result
-        messages = []
-        for message in update["messages"]:
-            messages.append((yield from evicted_result(backend, message, most)))
+        messages = yield from over_results(update["messages"], change)
         return Command(graph=result.graph, update={**update, "messages": messages}, goto=result.goto)
-    if not is_message(result) or kind_of(result) != "tool" or len(result.text) <= most:
+    if not is_message(result) or kind_of(result) != "tool":
         return result
-    return (yield from _evicted(backend, result))
+    return (yield from change(result))
+
+
+def evicted(backend: Backend, message: ToolMessage, most: int) -> AgentFlow[ToolMessage]:
+    """A tool's message with a long text in a file, `most` being the characters that may stay."""
+    return message if len(message.text) <= most else (yield from _evicted(backend, message))
 
 
 def _evicted(backend: Backend, message: ToolMessage) -> AgentFlow[ToolMessage]:

@@ -10,13 +10,15 @@ from pregel.agents.deep.backends.composite import CompositeBackend, can_delete, 
 from pregel.agents.deep.backends.errors import Refused
 from pregel.agents.deep.backends.paths import checked
 from pregel.agents.deep.backends.state import StateBackend, merge_files
+from pregel.agents.deep.blobs import in_state, with_bytes, without_bytes
 from pregel.agents.deep.eviction import (
     CHARACTERS,
     EVICTED,
     artifacts_root,
     as_the_model_sees,
-    evicted_result,
+    evicted,
     marked,
+    over_results,
 )
 from pregel.agents.deep.file_tools import NAMES, file_tools
 from pregel.agents.deep.permissions import FilesystemPermission, guarded
@@ -28,9 +30,10 @@ from pregel.agents.middleware.todo import with_text
 from pregel.agents.state import AgentState
 from pregel.agents.tools.base import Tool
 from pregel.channels import DeltaChannel
-from pregel.errors import DefinitionError, NotBuiltError
+from pregel.errors import DefinitionError
 from pregel.messages import ToolMessage
 from pregel.messages.convert import kind_of
+from pregel.warnings import warn_caller
 
 FsToolName = Literal["ls", "read_file", "write_file", "edit_file", "delete", "glob", "grep", "execute"]
 CHANGING = frozenset({"write_file", "edit_file", "delete"})
@@ -50,6 +53,8 @@ class FilesystemMiddleware(AgentMiddleware):
     - `tools`: which of them, all by default; ``read_file`` always.
     - `tool_token_limit_before_evict`: a longer result of any other tool goes to a file, and
       `human_message_token_limit_before_evict`: a longer message of a person too; None: never.
+    - `offload_binary_content`: pictures and other bytes, of people and of tools, go to files as well; each call of the
+      model gets them back, and the state holds where they are.
     - `permissions`: rules over paths, see `FilesystemPermission`.
     - Two changes of one path in one answer: the second is refused, since nobody knows which would come last.
     """
@@ -68,8 +73,6 @@ class FilesystemMiddleware(AgentMiddleware):
         offload_binary_content: bool = False,
         permissions: Sequence[FilesystemPermission] = (),
     ) -> None:
-        if offload_binary_content:
-            raise NotBuiltError("offload_binary_content is not built yet.", fix="Leave it out.")
         backend = StateBackend() if backend is None else backend
         if not isinstance(backend, Backend):
             raise DefinitionError(
@@ -77,6 +80,12 @@ class FilesystemMiddleware(AgentMiddleware):
             )
         self.backend = guarded(backend, permissions)
         self.permissions = tuple(permissions)
+        self.offload = offload_binary_content and not in_state(backend)
+        if offload_binary_content and not self.offload:
+            warn_caller(
+                "offload_binary_content does nothing here: the files are in the state, as the bytes are already. Put "
+                "blobs/ behind a route of a CompositeBackend."
+            )
         self.system_prompt = system_prompt
         self.result_limit, self.human_limit = tool_token_limit_before_evict, human_message_token_limit_before_evict
         self.state_schema = FilesystemState if _keeps_state(backend) else AgentState
@@ -97,20 +106,31 @@ class FilesystemMiddleware(AgentMiddleware):
 
     @hook_config(can_jump_to=[])
     def before_agent(self, state: Any, runtime: Any) -> AgentFlow[Any]:
-        """Put the last message of a person into a file when it is too long."""
-        last = next((message for message in reversed(state["messages"]) if kind_of(message) == "human"), None)
-        if last is None or self.human_limit is None or EVICTED in last.additional_kwargs:
-            return None
-        if len(last.text) <= CHARACTERS * self.human_limit or last.id is None:
-            return None
-        path = f"{artifacts_root(self.backend)}/conversation_history/{last.id}.md"
-        written = yield either(self.backend.write, self.backend.awrite, path, last.text)
-        return None if written.error is not None else {"messages": [marked(last, path)]}
+        """Put the last message of a person into a file when it is too long, and the bytes of all of them."""
+        people = [message for message in state["messages"] if kind_of(message) == "human" and message.id is not None]
+        changed = []
+        for message in people if self.offload else people[-1:]:
+            moved = (yield from without_bytes(self.backend, message)) if self.offload else message
+            moved = (yield from self._shortened(moved)) if message is people[-1] else moved
+            changed += [moved] if moved is not message else []
+        return {"messages": changed} if changed else None
+
+    def _shortened(self, message: Any) -> AgentFlow[Any]:
+        if self.human_limit is None or EVICTED in message.additional_kwargs:
+            return message
+        if len(message.text) <= CHARACTERS * self.human_limit:
+            return message
+        path = f"{artifacts_root(self.backend)}/conversation_history/{message.id}.md"
+        written = yield either(self.backend.write, self.backend.awrite, path, message.text)
+        return message if written.error is not None else marked(message, path)
 
     def wrap_model_call(self, request: ModelRequest, *_: Any) -> Any:
         """Tell the model of the files, hide what cannot be done, and show previews for what is in files."""
         tools = [tool for tool in request.tools if getattr(tool, "name", None) not in self.hidden]
-        request = request.override(tools=tools, messages=[as_the_model_sees(message) for message in request.messages])
+        messages = [as_the_model_sees(message) for message in request.messages]
+        if self.offload:
+            messages = yield from with_bytes(self.backend, messages)
+        request = request.override(tools=tools, messages=messages)
         if self.system_prompt:
             request = request.override(system_message=with_text(request.system_message, self.system_prompt))
         return (yield request)
@@ -122,9 +142,18 @@ class FilesystemMiddleware(AgentMiddleware):
             text = f"Error: {path} is changed by another call of the same answer. Change it again in your next answer."
             return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
         result = yield request
-        if call["name"] in NAMES or self.result_limit is None:
+        evicting = call["name"] not in NAMES and self.result_limit is not None
+        if not evicting and not self.offload:
             return result
-        return (yield from evicted_result(self.backend, result, CHARACTERS * self.result_limit))
+        return (yield from over_results(result, lambda message: self._moved(message, evicting)))
+
+    def _moved(self, message: ToolMessage, evicting: bool) -> AgentFlow[ToolMessage]:
+        """A tool's message with what is too much for the context in files."""
+        if self.offload:
+            message = yield from without_bytes(self.backend, message)
+        if evicting and self.result_limit is not None:
+            message = yield from evicted(self.backend, message, CHARACTERS * self.result_limit)
+        return message
 
 
 def _path_of(call: Any) -> str | None:

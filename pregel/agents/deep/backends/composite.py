@@ -128,6 +128,10 @@ class CompositeBackend(SandboxBackend):
         prefix, backend, inside = self._route(path)
         return prefix + backend.real_path(inside)
 
+    def at(self, path: str) -> Backend:
+        """The backend that has a path."""
+        return self._route(checked(path))[1]
+
     # -- below ---------------------------------------------------------------------------------------------------------
 
     def _route(self, path: str) -> tuple[str, Backend, str]:

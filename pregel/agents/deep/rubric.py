@@ -1,0 +1,199 @@
+"""Work that is held against a rubric before it counts as done: a grader sends it back with what is missing.
+
+1. A run is graded when its agent stops, where its input or an earlier one of the thread gave a `rubric`; None takes it
+   away. Without one nothing happens.
+2. The criteria are those that the grader finds the first time. Work is satisfied when each of them is passed: a grader
+   that says so otherwise is not believed.
+3. Work is sent back at most `max_iterations` - 1 times. What a grading came to is stored with it: a run that is resumed
+   grades nothing twice.
+4. A grader that fails ends the grading, not the run: the work is there. `on_evaluation` and the stream are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, NotRequired, cast
+
+from typing_extensions import TypedDict  # pydantic reads no other one before Python 3.12
+
+from pregel.agents.create import create_agent
+from pregel.agents.flow import AgentFlow, calling, either
+from pregel.agents.middleware.base import AgentMiddleware, hook_config, inline
+from pregel.agents.middleware.retry import SIGNALS
+from pregel.agents.models.init import as_model
+from pregel.agents.state import AgentState, PrivateStateAttr
+from pregel.errors import DefinitionError
+from pregel.messages import BaseMessage, HumanMessage
+from pregel.messages.convert import kind_of
+
+GRADER = "rubric_grader"
+"""The name of the messages that send work back."""
+LAST, WIDTH = 30, 4000
+"""Messages of the end that a grader is shown, after the first of a person, and characters of each."""
+PROMPT = """You grade the work of an agent against a rubric. Make criteria of the rubric, or use those that you are
+given, each under its name, and say of each whether the work passes it and, if not, what is missing. Believe what you
+see in the work, not what the agent says of it. Answer "satisfied" when every criterion is passed, "needs_revision" when
+the agent could still pass them, "failed" when it cannot."""
+Result = Literal["satisfied", "needs_revision", "failed"]
+Outcome = Literal["satisfied", "needs_revision", "failed", "max_iterations_reached", "grader_error"]
+
+
+class Criterion(TypedDict):
+    """One thing that the work must be, and what is missing for it."""
+
+    name: str
+    passed: bool
+    gap: str
+
+
+class GraderResponse(TypedDict):
+    """What a grader finds."""
+
+    result: Result
+    explanation: str
+    criteria: list[Criterion]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RubricEvaluation:
+    """What a grading came to. `iteration` counts from 1; `error` is set when the grader failed."""
+
+    iteration: int
+    result: Outcome
+    explanation: str = ""
+    criteria: list[Criterion] = field(default_factory=list)
+    error: str | None = None
+
+
+class RubricState(AgentState):
+    """The rubric of a run, and how far its grading is."""
+
+    rubric: NotRequired[str | None]
+    _rubric_iteration: NotRequired[Annotated[int, PrivateStateAttr]]
+    _rubric_criteria: NotRequired[Annotated[list[str] | None, PrivateStateAttr]]
+    _rubric_status: NotRequired[Annotated[Outcome | None, PrivateStateAttr]]
+
+
+class RubricMiddleware(AgentMiddleware):
+    """Grades what an agent did against ``invoke({..., "rubric": "..."})``, and sends it back until it is good.
+
+    - `model` grades; with `tools` it may look at more than the conversation.
+    - `prepare_messages_for_grader`: which messages it is shown, of all of them.
+    - `on_evaluation` is called with every `RubricEvaluation`; mode ``custom`` of the stream shows
+      ``rubric_evaluation_start`` and ``rubric_evaluation_end``.
+    """
+
+    state_schema = RubricState
+
+    def __init__(
+        self,
+        *,
+        model: Any,
+        system_prompt: str = PROMPT,
+        tools: Sequence[Any] = (),
+        grader_middleware: Sequence[AgentMiddleware] = (),
+        prepare_messages_for_grader: Callable[[Sequence[BaseMessage]], Sequence[BaseMessage]] | None = None,
+        max_iterations: int = 3,
+        on_evaluation: Callable[[RubricEvaluation], Any] | None = None,
+    ) -> None:
+        if max_iterations < 1:
+            raise DefinitionError(f"max_iterations is {max_iterations}.", fix="Give a number from 1 on.")
+        self.max_iterations, self.on_evaluation = max_iterations, on_evaluation
+        self.prepare = prepare_messages_for_grader or _shown
+        self.grader = create_agent(
+            as_model(model),
+            list(tools),
+            system_prompt=system_prompt,
+            middleware=list(grader_middleware),
+            response_format=GraderResponse,
+            name=GRADER,
+        )
+
+    @inline
+    @hook_config(can_jump_to=[])
+    def before_agent(self, state: Any, runtime: Any) -> Any:
+        """A new input is graded anew."""
+        if not state.get("_rubric_iteration"):
+            return None
+        return {"_rubric_iteration": 0, "_rubric_criteria": None, "_rubric_status": None}
+
+    @hook_config(can_jump_to=["model"])
+    def after_agent(self, state: Any, runtime: Any) -> AgentFlow[Any]:
+        """Grade the work, and send it back when it can be better."""
+        rubric = state.get("rubric")
+        if not rubric:
+            return None
+        iteration, known = state.get("_rubric_iteration", 0) + 1, state.get("_rubric_criteria")
+        runtime.stream_writer({"type": "rubric_evaluation_start", "iteration": iteration})
+        found = yield from self._graded(state["messages"], rubric, known, iteration)
+        last = found.result == "needs_revision" and iteration >= self.max_iterations
+        outcome: Outcome = "max_iterations_reached" if last else found.result
+        runtime.stream_writer({"type": "rubric_evaluation_end", "iteration": iteration, "result": outcome})
+        update: dict[str, Any] = {"_rubric_iteration": iteration, "_rubric_status": outcome}
+        if known is None:
+            update["_rubric_criteria"] = [one["name"] for one in found.criteria] or None
+        if outcome == "needs_revision":
+            update |= {"messages": [HumanMessage(_sent_back(found), name=GRADER)], "jump_to": "model"}
+        if self.on_evaluation is not None:
+            told = RubricEvaluation(
+                iteration=iteration,
+                result=outcome,
+                explanation=found.explanation,
+                criteria=found.criteria,
+                error=found.error,
+            )
+            yield calling(self.on_evaluation, told)
+        return update
+
+    def _graded(
+        self, messages: Sequence[BaseMessage], rubric: str, known: list[str] | None, iteration: int
+    ) -> AgentFlow[RubricEvaluation]:
+        asked = {"messages": [HumanMessage(_question(self.prepare(messages), rubric, known))]}
+        try:
+            state = yield either(lambda: self.grader.invoke(asked), lambda: self.grader.ainvoke(asked))
+            response = cast("GraderResponse", state["structured_response"])
+        except SIGNALS:
+            raise
+        except Exception as error:
+            return RubricEvaluation(
+                iteration=iteration, result="grader_error", error=f"{type(error).__name__}: {error}"
+            )
+        return RubricEvaluation(
+            iteration=iteration,
+            result=_believed(response, known),
+            explanation=response["explanation"],
+            criteria=list(response["criteria"]),
+        )
+
+
+def _believed(response: GraderResponse, known: list[str] | None) -> Result:
+    """The result; not satisfied where a criterion is missing or not passed."""
+    passed = {one["name"]: one["passed"] for one in response["criteria"]}
+    whole = bool(passed) and all(passed.values()) and set(known or ()) <= passed.keys()
+    return "needs_revision" if response["result"] == "satisfied" and not whole else response["result"]
+
+
+def _question(messages: Sequence[BaseMessage], rubric: str, known: list[str] | None) -> str:
+    criteria = "" if known is None else f"The criteria, by name: {', '.join(known)}.\n\n"
+    work = "\n\n".join(f"[{kind_of(message)}] {_said(message)}" for message in messages)
+    return f"The rubric:\n{rubric}\n\n{criteria}The work:\n\n{work}"
+
+
+def _said(message: BaseMessage) -> str:
+    """What a message says, calls of tools among it, as long as a grader is shown."""
+    calls = "".join(f"\n(calls {call['name']} with {call['args']})" for call in getattr(message, "tool_calls", ()))
+    text = message.text + calls
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]}... ({len(text) - WIDTH} more characters)"
+
+
+def _shown(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    """The first message of a person, and the end."""
+    first = next((at for at, message in enumerate(messages) if kind_of(message) == "human"), 0)
+    start = max(len(messages) - LAST, 0)
+    return messages[start:] if first >= start else [messages[first], *messages[start:]]
+
+
+def _sent_back(found: RubricEvaluation) -> str:
+    gaps = "\n".join(f"- {one['name']}: {one['gap']}" for one in found.criteria if not one["passed"])
+    return f"The work is not done yet. {found.explanation}\n{gaps}".rstrip()
