@@ -29,6 +29,9 @@ from pregel.flow import Flow
 
 T = TypeVar("T")
 
+LANDED = Receipt(True)
+"""The receipt of an append after which the thread is as the append said."""
+
 
 class Branch:
     """The checkpoints of one namespace, by id and in order."""
@@ -66,7 +69,8 @@ class Thread:
         self.branches: dict[int, Branch] = {}
         self.values: dict[tuple[int, int, int, str], ValueRow] = {}
         self.deltas: dict[tuple[int, int], list[int]] = {}  # where the deltas of a channel are, in order
-        self.late: list[tuple[LateLedger, list[Said]]] = []  # what nobody has looked at yet
+        self.late: list[tuple[LateLedger, list[Said]]] = []  # what nobody has looked at yet, in turns of one run each
+        self.teller: LateLedger | None = None  # of the last turn
         self.writes: dict[tuple[int, bytes], dict[tuple[bytes, int], WriteRow]] = {}
 
     def columns(self) -> Row:
@@ -121,26 +125,26 @@ class Thread:
     def lapsed(self, now: float) -> bool:
         return self.run is not None and self.expires < now
 
-    def move_on(self, append: Append, now: float) -> None:
-        """Bring the row's own columns to what they are after an append."""
+    def take(self, append: Append, now: float) -> None:
+        """Keep what an append says, and bring the row's own columns to what they are after it."""
+        if append.said:
+            if append.ledger is not self.teller:
+                self.teller = append.ledger
+                self.late.append((append.ledger, []))  # type: ignore[arg-type]  # who said it is known
+            self.late[-1][1].extend(append.said)
+        elif append.checkpoints or append.writes or append.values or append.namespaces:
+            self.catch_up().add(append)
         self.seq += append.k
         self.mark = append.mark
-        self.last_id = append.last_id or self.last_id
         self.updated_at = now
         self.expires = now + self.ttl
         if append.release is not None:
             self.run, self.owner, self.crashes = None, None, 0
             self.status, self.reason = append.release.status, append.release.reason
 
-    def say(self, ledger: LateLedger, said: list[Said]) -> None:
-        """Keep what was said until somebody looks at it."""
-        if self.late and self.late[-1][0] is ledger:
-            self.late[-1][1].extend(said)
-        else:
-            self.late.append((ledger, said))
-
     def catch_up(self) -> Thread:
         """Add the rows of what nobody has looked at yet."""
+        self.teller = None
         while self.late:
             ledger, said = self.late[0]
             self.add(ledger.translate(said))
@@ -153,6 +157,7 @@ class Thread:
             branch = self.branches.get(row.ns)
             if branch is not None and row.id in branch.rows:
                 raise InternalError(f"Checkpoint {id_text(row.id)} is stored twice.", thread=self.thread)
+        self.last_id = append.last_id or self.last_id
         for ns, text in append.namespaces:
             self.namespaces[text], self.next_ns = ns, ns + 1
         for row in append.checkpoints:
@@ -238,13 +243,10 @@ class InMemorySaver(JournalSaver):
                 or thread.tno != append.tno
             ):
                 return self._refused(thread, append)
-            if append.ledger is not None and append.said:
-                thread.say(append.ledger, append.said)
-            elif append.checkpoints or append.writes or append.values or append.namespaces:
-                thread.catch_up().add(append)
-            thread.move_on(append, now)
-            known = append.claim is None and append.release is None and not thread.asked
-            return Receipt(True, None if known else thread.row())
+            thread.take(append, now)
+            if append.claim is None and append.release is None and not thread.asked:
+                return LANDED
+            return Receipt(True, thread.row())
 
     def _refused(self, thread: Thread | None, append: Append) -> Receipt:
         """Not landed, unless it is the thread's last append, sent again."""
@@ -323,7 +325,7 @@ class InMemorySaver(JournalSaver):
     def _do_threads(self, status: str | None, limit: int | None) -> list[Row]:
         found = [thread for thread in self._threads.values() if status is None or thread.status == status]
         found.sort(key=lambda thread: (-thread.updated_at, -thread.tno))
-        return [thread.columns() for thread in found[:limit]]
+        return [thread.catch_up().columns() for thread in found[:limit]]
 
     def _do_namespace(self, tno: int, text: str) -> list[Row]:
         number = self._numbers[tno].namespaces.get(text)

@@ -67,6 +67,7 @@ class Plan:
         "hidden",
         "initially_live",
         "joins",
+        "logged",
         "nodes",
         "output_keys",
         "policed",
@@ -102,6 +103,7 @@ class Plan:
         self.has_subgraphs = any(node.subgraph is not None for node in nodes.values())
         self.finishers = [name for name, channel in self.channels.items() if channel.finishes]
         self.consumers = frozenset(name for name, channel in self.channels.items() if channel.consumes)
+        self.logged = frozenset(n for n, c in self.channels.items() if c.growth is not None or c.snapshots)
         self.untracked = frozenset(n for n, channel in self.channels.items() if isinstance(channel, UntrackedValue))
         self.initially_live = [n for n, channel in self.channels.items() if channel.expires and channel.is_available()]
         self.output_keys = (output_channels,) if isinstance(output_channels, str) else tuple(output_channels)
