@@ -233,6 +233,8 @@ class Barrier:
             self._begin(handling(task, error), step)
             return
         self.failed = [*self.failed, (task, error)]
+        if task.error is not None and _is_failure(error):
+            _chain(error, task.error.error)
         if not isinstance(error, ParentCommand):
             self.keep(task, [(ERROR, error), *reopened(task, error)])
         if self.frame.traced:
@@ -353,6 +355,23 @@ def reopened(task: Task, error: BaseException) -> list[tuple[str, Any]]:
 def _is_failure(error: BaseException) -> bool:
     """Whether an error is a node's failure, which may be tried again and handled; signals and our own bugs are not."""
     return isinstance(error, Exception) and not isinstance(error, GraphBubbleUp | InternalError | StepTimeoutError)
+
+
+def _chain(error: BaseException, handled: BaseException) -> None:
+    """Show what an error handler was to handle behind its own failure, as a failing `except` block would."""
+    chain = _shown_with(error)
+    if {id(shown) for shown in chain}.isdisjoint(id(shown) for shown in _shown_with(handled)):  # else it made a circle
+        with suppress(Exception):  # an exception that is frozen is raised as it is
+            chain[-1].__context__ = handled
+
+
+def _shown_with(error: BaseException) -> list[BaseException]:
+    """An error and what a traceback shows before it, nearest first: its cause, or what it was raised in handling of."""
+    chain = [error]
+    while (before := error.__cause__ or error.__context__) is not None and all(before is not seen for seen in chain):
+        chain.append(before)
+        error = before
+    return chain
 
 
 def _policy_for(task: Task, error: BaseException) -> RetryPolicy | None:

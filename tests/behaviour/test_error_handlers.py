@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -113,6 +114,73 @@ def test_a_handler_that_fails_fails_the_run_and_runs_again_on_resume_but_its_nod
 
     assert (["x", "handler", "handler"], ["beside"]) == (calls, result["a"][:1])
     assert result["a"][1].startswith(f"{StoredError.__name__} ValueError('broken')")
+
+
+def raising(trouble: BaseException) -> Callable[..., Any]:
+    """A handler that fails."""
+
+    def handler(state: Any, error: NodeError) -> None:
+        raise trouble
+
+    return handler
+
+
+def test_the_failure_of_a_handler_shows_what_it_was_to_handle(run: Runner) -> None:
+    broken = ValueError("broken")
+
+    with pytest.raises(KeyError, match="handler") as failure:
+        run.invoke(handled(failing(broken), raising(KeyError("handler"))).compile(), {"a": []})
+
+    assert failure.value.__context__ is broken
+    assert "ValueError: broken" in "".join(traceback.format_exception(failure.value))
+
+
+def test_the_failure_of_a_resumed_handler_shows_the_text_of_what_it_was_to_handle(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    app = handled(failing(ValueError("broken")), raising(KeyError("handler"))).compile(checkpointer=saver)
+    with pytest.raises(KeyError, match="handler"):
+        run.invoke(app, {"a": []}, thread("1"))
+    again = handled(failing(ValueError("other")), raising(KeyError("again"))).compile(checkpointer=saver)
+
+    with pytest.raises(KeyError, match="again") as failure:
+        run.invoke(again, None, thread("1"))
+
+    assert isinstance(failure.value.__context__, StoredError)
+    assert str(failure.value.__context__).startswith("ValueError('broken')")
+
+
+def test_what_a_handler_met_itself_stays_in_its_failure_before_what_it_was_to_handle(run: Runner) -> None:
+    broken = ValueError("broken")
+
+    def handler(state: Any, error: NodeError) -> None:
+        try:
+            raise LookupError("no refund")
+        except LookupError:
+            raise KeyError("handler")  # noqa: B904  # the context is what is tested
+
+    with pytest.raises(KeyError, match="handler") as failure:
+        run.invoke(handled(failing(broken), handler).compile(), {"a": []})
+
+    refund = failure.value.__context__
+    assert isinstance(refund, LookupError)
+    assert refund.__context__ is broken
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["the same", "as its cause"])
+def test_a_handler_that_raises_its_nodes_error_again_makes_no_circle(run: Runner, wrapped: bool) -> None:
+    broken = ValueError("broken")
+
+    def handler(state: Any, error: NodeError) -> None:
+        if wrapped:
+            raise KeyError("handler") from error.error
+        raise error.error
+
+    with pytest.raises((KeyError, ValueError)) as failure:
+        run.invoke(handled(failing(broken), handler).compile(), {"a": []})
+
+    assert broken is (failure.value.__cause__ if wrapped else failure.value)
+    assert None is failure.value.__context__
 
 
 def test_a_handler_whose_work_is_stored_does_not_run_again(run: Runner, saver: Saver, thread: Thread) -> None:
