@@ -82,7 +82,7 @@ class Barrier:
         if heard is not None:
             self.feed(heard, step)
         elif all(task.node.pure for task in self.ready):
-            self.run_pure(step)
+            self.feed([run_pure(task) for task in self.ready], step)
         else:
             step.start += self.ready
             if self.frame.plan.policed:
@@ -101,19 +101,6 @@ class Barrier:
             step = Step()
             self.feed(events, step)
         return step
-
-    def run_pure(self, step: Step) -> None:
-        """Run tasks that call no user code here and now; START mostly, so that it shares the input's transaction."""
-        for task in self.ready:
-            writes: list[tuple[str, Any]] = []
-            try:
-                value = task.read()
-                for writer in task.node.writers:
-                    writer.write(value, writes)  # type: ignore[union-attr]  # a pure node asks nothing
-            except Exception as error:
-                self._failed(Failed(task, error), step)
-            else:
-                self._done(Done(task, writes), step)
 
     def feed(self, events: Sequence[Event], step: Step) -> None:
         """Take in what happened; wishes that follow from it go into the step."""
@@ -320,6 +307,18 @@ class Barrier:
     def _stop(self, step: Step, *, abandon: bool = False) -> None:
         held = self.calls.held if self.calls is not None else ()  # these have ended, and wait for their calls only
         step.cancel = [*step.cancel, *((task, abandon) for task in self.open if task not in held)]
+
+
+def run_pure(task: Task) -> Done | Failed:
+    """Run a task that calls no user code here and now; START mostly, so that it shares the input's transaction."""
+    writes: list[tuple[str, Any]] = []
+    try:
+        value = task.read()
+        for writer in task.node.writers:
+            writer.write(value, writes)  # type: ignore[union-attr]  # a pure node asks nothing
+    except Exception as error:
+        return Failed(task, error)
+    return Done(task, writes)
 
 
 def take_in(frame: Frame, task: Task, writes: list[tuple[str, Any]], step: Step) -> TaskWrites | None:
