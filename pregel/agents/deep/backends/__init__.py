@@ -23,6 +23,7 @@ from pregel.agents.deep.backends.composite import CompositeBackend
 from pregel.agents.deep.backends.filesystem import FilesystemBackend
 from pregel.agents.deep.backends.local_shell import LocalShellBackend
 from pregel.agents.deep.backends.state import StateBackend
+from pregel.agents.deep.backends.store import StoreBackend
 
 __all__ = [
     "Backend",
@@ -45,5 +46,6 @@ __all__ = [
     "SandboxBackend",
     "SandboxBackendProtocol",
     "StateBackend",
+    "StoreBackend",
     "WriteResult",
 ]

@@ -70,17 +70,14 @@ class TableBackend(Backend):
         path = checked(file_path)
         known = self._free(path)
         text.check(content)
-        self.change({path: _renewed(known, {"content": content, "encoding": "utf-8"})})
+        self.change({path: renewed(known, {"content": content, "encoding": "utf-8"})})
         return WriteResult(path=path)
 
     @told(EditResult)
     def edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
         path = checked(file_path)
-        known = self._there(path)
-        if known["encoding"] == "base64":
-            raise Refused("invalid_edit", f"{path} is not text.")
-        content, count = text.replaced(known["content"], old_string, new_string, every=replace_all)
-        self.change({path: _renewed(known, {"content": content, "encoding": "utf-8"})})
+        data, count = self._edited(path, old_string, new_string, replace_all)
+        self.change({path: data})
         return EditResult(path=path, occurrences=count)
 
     @told(DeleteResult)
@@ -114,7 +111,7 @@ class TableBackend(Backend):
         for given, raw in files:
             try:
                 path = checked(given)
-                self.change({path: _renewed(self._free(path), text.encoded(raw))})
+                self.change({path: renewed(self._free(path), text.encoded(raw))})
                 answers.append(FileUploadResponse(path))
             except Refused as refused:
                 answers.append(FileUploadResponse(given, refused.code))
@@ -131,6 +128,14 @@ class TableBackend(Backend):
         return answers
 
     # -- below ---------------------------------------------------------------------------------------------------------
+
+    def _edited(self, path: str, old: str, new: str, every: bool) -> tuple[FileData, int]:
+        """A file with a text replaced, and in how many places."""
+        known = self._there(path)
+        if known["encoding"] == "base64":
+            raise Refused("invalid_edit", f"{path} is not text.")
+        content, count = text.replaced(known["content"], old, new, every=every)
+        return renewed(known, {"content": content, "encoding": "utf-8"}), count
 
     def _there(self, path: str) -> FileData:
         data = self.file(path)
@@ -202,7 +207,8 @@ def as_file_data(value: Any) -> FileData:
     return found
 
 
-def _renewed(known: FileData | None, new: FileData) -> FileData:
+def renewed(known: FileData | None, new: FileData) -> FileData:
+    """New data of a file, with the times that it has then."""
     time = now()
     created = known.get("created_at", time) if known is not None else time
     return {**new, "created_at": created, "modified_at": time}
