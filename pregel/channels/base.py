@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
@@ -24,6 +24,7 @@ from pregel.errors import EmptyChannelError
 Value = TypeVar("Value")
 Update = TypeVar("Update")
 Checkpoint = TypeVar("Checkpoint")
+Kind = TypeVar("Kind")
 
 
 class Missing(Enum):
@@ -162,6 +163,12 @@ class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
 def _depth(cls: type, name: str) -> int:
     """How far up the bases of a class a name is defined."""
     return next(depth for depth, base in enumerate(cls.__mro__) if name in vars(base))
+
+
+def of_kind(channels: Mapping[str, Any], kind: type[Kind]) -> dict[str, Kind]:
+    """Those that are of a kind. Each class is asked once: an abstract base takes a microsecond to answer."""
+    classes = {cls for cls in set(map(type, channels.values())) if issubclass(cls, kind)}
+    return {name: channel for name, channel in channels.items() if type(channel) in classes} if classes else {}
 
 
 _COPIERS: dict[type, Callable[[Any], Any]] = {

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from typing import Any
 
-from pregel.channels import MISSING
+from pregel.channels.base import Missing
 from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
 from pregel.checkpoint.keys import Names
@@ -32,7 +31,7 @@ Said = tuple[Any, ...]
 """The fields of a TaskWrites, or those of a Save with its seq and when it was made: plain tuples of what refers to
 nothing, which the garbage collector soon leaves alone."""
 
-WRITES = len(fields(TaskWrites))
+WRITES = len(TaskWrites._fields)
 
 
 class Encoded(tuple[str, bytes]):
@@ -44,13 +43,14 @@ class Encoded(tuple[str, bytes]):
 class LateLedger(Ledger):
     """Keeps a run's records in its appends; `translate` makes rows of them."""
 
-    __slots__ = ("_atoms", "_checked", "_intern", "_tips", "_translator")
+    __slots__ = ("_atoms", "_checked", "_intern", "_kept", "_tips", "_translator")
 
     def __init__(self, serde: SerializerProtocol, names: Names, intern: Callable[[set[str]], None]) -> None:
         super().__init__(serde, names)
         self._intern = intern
         self._translator = Translator(serde, names)
         self._atoms = ATOMS if type(serde) is JsonPlusSerializer else frozenset[type]()
+        self._kept = self._atoms | {Missing}  # what a channel may hold beside them
         self._tips: dict[tuple[str, str], Tip] = {}  # where the log of a channel of a namespace stands
         self._checked: Any = None  # metadata that is known to be plain data
 
@@ -66,57 +66,32 @@ class LateLedger(Ledger):
         return set()  # names are interned when the rows are made
 
     def add_writes(self, record: TaskWrites, append: Append) -> None:
-        self._begin(append)
-        atoms, writes = self._atoms, record.writes
-        for _, value in writes:
+        append.ledger = self
+        atoms = self._atoms
+        for _, value in record.writes:
             if type(value) not in atoms:
-                writes = self._safe_writes(record)
+                record = record._replace(writes=self._safe_writes(record, append))
                 break
-        append.said.append(
-            (
-                record.ns,
-                record.checkpoint,
-                record.task,
-                record.name,
-                record.path,
-                tuple(writes),
-                record.first,
-                record.child,
-            )
-        )
+        append.said.append(record[:])
 
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
-        self._begin(append)
-        if save.metadata is not self._checked:
-            metadata_blob(save.metadata)
-            self._checked = save.metadata
-        atoms, changed = self._atoms, save.changed
+        append.ledger = self
+        metadata, changed = save.metadata, save.changed
+        if metadata is not self._checked:
+            metadata_blob(metadata)
+            self._checked = metadata
+        kept = self._kept
         for _, value in changed.values():
-            if type(value) not in atoms and value is not MISSING:
-                changed = self._safe_values(save)
+            if type(value) not in kept:
+                save = save._replace(changed=self._safe_values(save, append))
                 break
         else:
             if self._tips:
                 for channel in changed:
                     self._tips.pop((save.ns, channel), None)
-        append.said.append(
-            (
-                save.ns,
-                save.id,
-                save.parent,
-                save.step,
-                save.source,
-                save.metadata,
-                save.lineage,
-                changed,
-                save.seen,
-                None if save.updated is None else tuple(save.updated),
-                tuple(save.applied),
-                at,
-                time.time() if now is None else now,
-            )
-        )
-        self._encoded.clear()  # the next step's reducers may grow a value in place
+        append.said.append((*save, at, time.time() if now is None else now))
+        if self._encoded:
+            self._encoded.clear()  # the next step's reducers may grow a value in place
 
     def translate(self, said: Iterable[Said]) -> Append:
         """The rows of what was said, in an append that is sent nowhere. To be called in the order of the appends."""
@@ -133,12 +108,13 @@ class LateLedger(Ledger):
         return rows
 
     def _begin(self, append: Append) -> None:
+        """Encodings of an earlier append are forgotten: what they show may change."""
         if append is not self._append:
             self._append = append
             self._encoded.clear()
-            append.ledger = self
 
-    def _safe_writes(self, record: TaskWrites) -> list[tuple[str, Any]]:
+    def _safe_writes(self, record: TaskWrites, append: Append) -> tuple[tuple[str, Any], ...]:
+        self._begin(append)
         atoms, safe = self._atoms, []
         channel = ""
         try:
@@ -148,10 +124,11 @@ class LateLedger(Ledger):
                 safe.append((channel, value if type(value) in atoms else Encoded(self._encode(value))))
         except SerializationError as error:
             raise self._placed(error, channel, record.name) from None
-        return safe
+        return tuple(safe)
 
-    def _safe_values(self, save: Save) -> dict[str, tuple[int, Any]]:
-        atoms = self._atoms
+    def _safe_values(self, save: Save, append: Append) -> dict[str, tuple[int, Any]]:
+        self._begin(append)
+        plain = self._kept
         safe: dict[str, tuple[int, Any]] = {}
         tips: dict[str, Tip | None] = {}
         channel = ""
@@ -161,7 +138,7 @@ class LateLedger(Ledger):
                 if type(value) in LOGGED:
                     kept = self._stored(value, self._tips.get((save.ns, channel)))
                     tips[channel] = kept.tip
-                elif type(value) not in atoms and value is not MISSING:
+                elif type(value) not in plain:
                     kept = Encoded(self._encode(value))
                 safe[channel] = counter, kept
         except SerializationError as error:

@@ -171,6 +171,7 @@ class Ledger:
             blob,
         )
         append.checkpoints.append(_checkpoint_row(row))
+        append.last_id = checkpoint
         append.values += values
         self._encoded.clear()  # the next step's reducers may grow a value in place
 

@@ -10,175 +10,28 @@ from __future__ import annotations
 
 import threading
 import time
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
 from pregel import flow as runner
-from pregel.checkpoint.flows import Many, Row, Sql, owner_text
+from pregel.checkpoint.flows import Many, Row, Sql
 from pregel.checkpoint.journal_saver import JournalSaver
-from pregel.checkpoint.keys import id_text, thread_digest
-from pregel.checkpoint.late import LateLedger, Said
+from pregel.checkpoint.keys import thread_digest
+from pregel.checkpoint.late import LateLedger
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
-from pregel.checkpoint.records import Append, CheckpointRow, Owner, Receipt, ThreadRow, ValueRow, WriteRow
+from pregel.checkpoint.memory_rows import Branch, Thread
+from pregel.checkpoint.records import Append, CheckpointRow, Receipt, ThreadRow, ValueRow, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
-from pregel.errors import InternalError, NotBuiltError
+from pregel.errors import NotBuiltError
 from pregel.flow import Flow
 
 T = TypeVar("T")
 
-
-class Branch:
-    """The checkpoints of one namespace, by id and in order."""
-
-    __slots__ = ("ids", "rows")
-
-    def __init__(self) -> None:
-        self.ids: list[bytes] = []
-        self.rows: dict[bytes, CheckpointRow] = {}
-
-    def add(self, row: CheckpointRow) -> None:
-        if not self.ids or row.id > self.ids[-1]:
-            self.ids.append(row.id)
-        else:
-            insort(self.ids, row.id)
-        self.rows[row.id] = row
-
-
-class Thread:
-    """One thread: its row's columns, and its rows of the other tables."""
-
-    def __init__(self, tno: int, thread: str, epoch: int) -> None:
-        self.tno, self.thread, self.epoch = tno, thread, epoch
-        self.run: bytes | None = None
-        self.seq = self.gen = self.inbox = 0
-        self.mark = b""
-        self.last_id: bytes | None = None
-        self.pin: bytes | None = None
-        self.crashes = 0
-        self.status, self.reason, self.asked, self.graph = "idle", "", "", ""
-        self.owner: Owner | None = None
-        self.ttl = self.expires = self.updated_at = 0.0
-        self.namespaces: dict[str, int] = {}
-        self.next_ns = 0  # greater than the number of every namespace there ever was
-        self.branches: dict[int, Branch] = {}
-        self.values: dict[tuple[int, int, int, str], ValueRow] = {}
-        self.deltas: dict[tuple[int, int], list[int]] = {}  # where the deltas of a channel are, in order
-        self.late: list[tuple[LateLedger, list[Said]]] = []  # what nobody has looked at yet
-        self.writes: dict[tuple[int, bytes], dict[tuple[bytes, int], WriteRow]] = {}
-
-    def columns(self) -> Row:
-        """The thread as the statement `thread` shows it."""
-        return (
-            self.tno,
-            self.thread,
-            self.epoch,
-            self.run,
-            self.seq,
-            self.gen,
-            self.last_id,
-            self.status,
-            self.reason,
-            None if self.owner is None else owner_text(self.owner),
-            self.expires,
-            self.lapsed(time.time()),
-            self.asked,
-            self.inbox,
-            self.graph,
-            self.updated_at,
-            self.next_ns,
-            self.pin,
-            self.crashes,
-        )
-
-    def row(self, last_id: str = "") -> ThreadRow:
-        """The same as the engine sees it; `last_id` as text costs more than the rest."""
-        return ThreadRow(
-            self.thread,
-            self.tno,
-            self.epoch,
-            self.run,
-            self.seq,
-            self.gen,
-            last_id,
-            self.status,  # type: ignore[arg-type]
-            self.reason,
-            self.owner,
-            self.expires,
-            False,
-            self.asked,
-            self.inbox,
-            self.graph,
-            self.updated_at,
-            {},
-            self.next_ns,
-            "" if self.pin is None else id_text(self.pin),
-            self.crashes,
-        )
-
-    def lapsed(self, now: float) -> bool:
-        return self.run is not None and self.expires < now
-
-    def move_on(self, append: Append, now: float) -> None:
-        """Bring the row's own columns to what they are after an append."""
-        self.seq += append.k
-        self.mark = append.mark
-        self.last_id = append.last_id or self.last_id
-        self.updated_at = now
-        self.expires = now + self.ttl
-        if append.release is not None:
-            self.run, self.owner, self.crashes = None, None, 0
-            self.status, self.reason = append.release.status, append.release.reason
-
-    def say(self, ledger: LateLedger, said: list[Said]) -> None:
-        """Keep what was said until somebody looks at it."""
-        if self.late and self.late[-1][0] is ledger:
-            self.late[-1][1].extend(said)
-        else:
-            self.late.append((ledger, said))
-
-    def catch_up(self) -> Thread:
-        """Add the rows of what nobody has looked at yet."""
-        while self.late:
-            ledger, said = self.late[0]
-            self.add(ledger.translate(said))
-            del self.late[0]  # only now: what could not be read is told again, not forgotten
-        return self
-
-    def add(self, append: Append) -> None:
-        """Add an append's rows."""
-        for row in append.checkpoints:
-            branch = self.branches.get(row.ns)
-            if branch is not None and row.id in branch.rows:
-                raise InternalError(f"Checkpoint {id_text(row.id)} is stored twice.", thread=self.thread)
-        for ns, text in append.namespaces:
-            self.namespaces[text], self.next_ns = ns, ns + 1
-        for row in append.checkpoints:
-            branch = self.branches.get(row.ns)
-            if branch is None:
-                branch = self.branches[row.ns] = Branch()
-            branch.add(row)
-        for value in append.values:
-            self.add_value(value)
-        for write in append.writes:
-            self.add_write(write)
-
-    def add_value(self, row: ValueRow) -> None:
-        if row.kind == "delta":
-            insort(self.deltas.setdefault((row.ns, row.channel), []), row.at)
-        self.values[row[:4]] = row
-
-    def add_write(self, row: WriteRow) -> None:
-        """Control rows replace, all others stay as they were first written."""
-        rows = self.writes.get(row[:2])
-        if rows is None:
-            rows = self.writes[row[:2]] = {}
-        if row.idx < 0:
-            rows[row[2:4]] = row
-        else:
-            rows.setdefault(row[2:4], row)
+LANDED = Receipt(True)
+"""The receipt of an append after which the thread is as the append said."""
 
 
 class InMemorySaver(JournalSaver):
@@ -238,13 +91,10 @@ class InMemorySaver(JournalSaver):
                 or thread.tno != append.tno
             ):
                 return self._refused(thread, append)
-            if append.ledger is not None and append.said:
-                thread.say(append.ledger, append.said)
-            elif append.checkpoints or append.writes or append.values or append.namespaces:
-                thread.catch_up().add(append)
-            thread.move_on(append, now)
-            known = append.claim is None and append.release is None and not thread.asked
-            return Receipt(True, None if known else thread.row())
+            thread.take(append, now)
+            if append.claim is None and append.release is None and not thread.asked:
+                return LANDED
+            return Receipt(True, thread.row())
 
     def _refused(self, thread: Thread | None, append: Append) -> Receipt:
         """Not landed, unless it is the thread's last append, sent again."""
@@ -323,7 +173,7 @@ class InMemorySaver(JournalSaver):
     def _do_threads(self, status: str | None, limit: int | None) -> list[Row]:
         found = [thread for thread in self._threads.values() if status is None or thread.status == status]
         found.sort(key=lambda thread: (-thread.updated_at, -thread.tno))
-        return [thread.columns() for thread in found[:limit]]
+        return [thread.catch_up().columns() for thread in found[:limit]]
 
     def _do_namespace(self, tno: int, text: str) -> list[Row]:
         number = self._numbers[tno].namespaces.get(text)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsBytes
 
@@ -49,8 +50,7 @@ class Page:
     filter: Mapping[str, Any] | None = None
 
 
-@dataclass(slots=True)
-class TaskWrites:
+class TaskWrites(NamedTuple):
     """What one task wrote, to be stored under the checkpoint it started from. Control channels may be among it."""
 
     ns: str
@@ -63,8 +63,7 @@ class TaskWrites:
     child: str | None = None  # shown only: these writes are in that checkpoint already
 
 
-@dataclass(slots=True)
-class Save:
+class Save(NamedTuple):
     """A checkpoint, as what changed since the last one loaded or saved in this namespace.
 
     - `changed`: channel -> (counter, value), value `MISSING` for an empty channel.
@@ -280,24 +279,29 @@ class Append:
         seq: int,
         k: int,
         mark: bytes,
-        last_id: bytes | None = None,
-        claim: Claim | None = None,
         release: Release | None = None,
-        namespaces: list[tuple[int, str]] | None = None,
-        checkpoints: list[CheckpointRow] | None = None,
-        values: list[ValueRow] | None = None,
-        writes: list[WriteRow] | None = None,
-        said: list[Said] | None = None,
-        ledger: LateLedger | None = None,
     ) -> None:
-        self.thread, self.tno, self.epoch, self.run, self.seq, self.k, self.mark = thread, tno, epoch, run, seq, k, mark
-        self.last_id, self.claim, self.release = last_id, claim, release
-        self.namespaces = [] if namespaces is None else namespaces
-        self.checkpoints = [] if checkpoints is None else checkpoints
-        self.values = [] if values is None else values
-        self.writes = [] if writes is None else writes
-        self.said = [] if said is None else said
-        self.ledger = ledger
+        self.thread = thread
+        self.tno = tno
+        self.epoch = epoch
+        self.run = run
+        self.seq = seq
+        self.k = k
+        self.mark = mark
+        self.release = release
+        self.last_id = self.claim = self.ledger = None
+        self.namespaces = []
+        self.checkpoints = []
+        self.values = []
+        self.writes = []
+        self.said = []
+
+    def but(self, **changes: Any) -> Append:
+        """A copy in which these fields are others; the lists of records are shared."""
+        other = copy(self)
+        for name, value in changes.items():
+            setattr(other, name, value)
+        return other
 
     def followed_by(self, later: Append) -> Append:
         """This append with the next one of its run in it."""

@@ -172,8 +172,7 @@ def _commit(frame: Frame, step: Step, applied: Applied, source: Source) -> None:
     frame.state.updated = None if source == "update" else frame.state.updated
     commit(frame, step, applied, source, [])
     child = frame.state.checkpoint
-    for record in step.writes:
-        record.child = record.child or child
+    step.writes = [record._replace(child=record.child or child) for record in step.writes]
 
 
 def _node_of(frame: Frame, update: StateUpdate, n: int) -> str:

@@ -165,10 +165,13 @@ def values_of(state: State, names: Iterable[str]) -> dict[str, tuple[int, Any]]:
     counters, channels = state.counters, state.channels
     values: dict[str, tuple[int, Any]] = {}
     for name in names:
-        value = (channel := channels[name]).checkpoint()
-        if value is MISSING and channel.snapshots:
-            value = channel.snapshot()  # type: ignore[attr-defined]  # the class says that it is there
-        if channel.growth is not None:
-            value = channel.growth.log(value)
-        values[name] = counters.get(name, 0), value
+        values[name] = counters.get(name, 0), channels[name].checkpoint()
+    if state.plan.logged:
+        for name in state.plan.logged & values.keys():
+            channel, (counter, value) = channels[name], values[name]
+            if value is MISSING and channel.snapshots:
+                value = channel.snapshot()  # type: ignore[attr-defined]  # the class says that it is there
+            if channel.growth is not None:
+                value = channel.growth.log(value)
+            values[name] = counter, value
     return values

@@ -168,14 +168,15 @@ class BlockingDriver:
         journal = self.journal
         if journal is None:
             return
-        if not (step.load or step.stores):
+        stores = step.stores
+        if not (stores or step.load):
             if step.start:  # nothing was stored just now that would tell that the thread is still this run's
                 journal.on_time()
             return
         self.sound = False
         if step.load:
             events.append(journal.load(step.load))
-        if step.stores:
+        if stores:
             try:
                 journal.store(step)
             except SerializationError:

@@ -28,11 +28,12 @@ class Ids:
     Shared by a run's subgraphs and by nested runs on other threads.
     """
 
-    __slots__ = ("clock", "last", "lock", "node")
+    __slots__ = ("_tail", "clock", "last", "lock", "node")
 
     def __init__(self, clock: Callable[[], int], node: int) -> None:
         self.clock = clock
         self.node = node & 0xFFFFFFFFFFFF
+        self._tail = f"-{self.node:012x}"
         self.last = 0
         self.lock = Lock()
 
@@ -45,9 +46,8 @@ class Ids:
         """An id greater than all before it."""
         with self.lock:
             self.last = ticks = max(self.clock() + EPOCH, self.last + 1)
-        high = (ticks & ~0xFFF) << 4 | 0x6000 | ticks & 0xFFF
-        h = f"{high << 64 | (0x8000 | step & 0x3FFF) << 48 | self.node:032x}"
-        return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+        h = f"{ticks:015x}"
+        return f"{h[:8]}-{h[8:12]}-6{h[12:]}-{0x8000 | step & 0x3FFF:04x}{self._tail}"
 
 
 def ticks_of(checkpoint_id: str) -> int:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,6 @@ from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
 from pregel.checkpoint import lease
 from pregel.checkpoint.heartbeat import heartbeat
-from pregel.checkpoint.keys import id_bytes
 from pregel.checkpoint.records import (
     RESUME,
     Append,
@@ -97,10 +95,6 @@ class Journal(Authority):
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def missing(self, step: Step) -> set[str]:
-        """Names that must be interned before the records of a step can be encoded."""
-        return self.ledger.missing(step.writes, step.saves)
-
     def encode(self, step: Step) -> Append | None:
         """The append for a step's records; None when they are held for the end."""
         writes, saves = step.writes, step.saves
@@ -108,10 +102,9 @@ class Journal(Authority):
             writes, saves = self._hold(step)
             if self.claimed and step.release is None:
                 return None
-        append = Append(self.thread, self.row.tno, self.epoch, self.token, self.seq, 0, lease.new_mark())
-        append.release = step.release
+        append = Append(self.thread, self.row.tno, self.epoch, self.token, self.seq, 0, lease.new_mark(), step.release)
         for record in writes:
-            if record.checkpoint in self.lost:
+            if self.lost and record.checkpoint in self.lost:
                 continue
             try:
                 self.ledger.add_writes(record, append)
@@ -129,10 +122,9 @@ class Journal(Authority):
                 self.lost.add(save.id)
             else:
                 append.k += 1
-                append.last_id = id_bytes(save.id)
         if self.failure is not None and append.release is not None:
             append.release = Release("failed", f"{type(self.failure).__name__}: {self.failure.message}")
-        append.k = max(append.k, 1)
+        append.k = append.k or 1
         if not self.claimed:
             append.claim = self.claim()
         self.seq += append.k
@@ -199,14 +191,14 @@ class BlockingJournal(Journal):
 
     def store(self, step: Step) -> None:
         """Store a step's records as the durability says."""
-        if missing := self.missing(step):
+        if missing := self.ledger.missing(step.writes, step.saves):
             self.saver.intern(missing)
         failed = self.failure
         append = self.encode(step)
         if append is None:
             self.on_time()
             return
-        if (held := self._take()) is not None:
+        if self.holds_back and (held := self._take()) is not None:
             append = held.followed_by(append)
         elif self.holds_back and append.claim is None and append.release is None and self.failure is None:
             self.defer(append)
@@ -276,7 +268,7 @@ def _merged(held: Save, save: Save) -> Save:
             elif type(value) is Batched:
                 value = _both(changed[name][1], value)
         changed[name] = counter, value
-    return replace(save, parent=held.parent, changed=changed, seen={**held.seen, **save.seen})
+    return save._replace(parent=held.parent, changed=changed, seen={**held.seen, **save.seen})
 
 
 def _since(held: Any, log: Log) -> Log:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pregel.checkpoint.records import ATTEMPT, Release, Status
 from pregel.constants import LIFECYCLE
 from pregel.engine.apply import apply
-from pregel.engine.barrier import Barrier, row_of, take_in
+from pregel.engine.barrier import Barrier, row_of, run_pure, take_in
 from pregel.engine.effects import Done, Event, Flow, Result, RunStatus, Step
 from pregel.engine.frame import Frame
 from pregel.engine.plan import INTERRUPT_SEEN, plan
@@ -70,10 +70,13 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         if frame.shows:
             show_planned(frame, step, tasks)
         heard: Sequence[Event] | None = None
-        if len(tasks) == len(ready) == 1 and tasks[0].node.direct:
-            step.start.append(tasks[0])
-            heard = yield step
-            step = Step()
+        if len(tasks) == len(ready) == 1:
+            if tasks[0].node.direct:
+                step.start.append(tasks[0])
+                heard = yield step
+                step = Step()
+            elif tasks[0].node.pure:
+                heard = [run_pure(tasks[0])]
         barrier: Barrier | None = None
         if heard is not None and _ended_well(heard, tasks[0]):
             finished = tasks

@@ -158,7 +158,7 @@ class PregelNode:
         mapper: Callable[[Any], Any] | None = None,
         writers: Sequence[Writer | AskingWriter] = (),
         managed: dict[str, Any] | None = None,
-        retry_policy: Sequence[RetryPolicy] = (),
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = (),
         cache_policy: CachePolicy | None = None,
         timeout: TimeoutPolicy | None = None,
         tags: Sequence[str] = (),
@@ -192,7 +192,7 @@ class PregelNode:
         self.pure = bound is None and mapper is None and not self.asks and not maps
         self.plain = bound.plain if bound is not None else None
         self.changing, self.constant = _split(self.writers)
-        self.direct = not (self.pure or self.policed)
+        self.direct = not (self.pure or timeout or self.retry_policy)
 
     @property
     def policed(self) -> bool:

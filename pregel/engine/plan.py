@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pregel.channels import BaseChannel, UntrackedValue
+from pregel.channels.base import of_kind
 from pregel.engine.node import PregelNode
 from pregel.engine.task import PULL, PUSH, Task
 from pregel.errors import InvalidUpdateError, UnknownTargetError
@@ -67,6 +68,7 @@ class Plan:
         "hidden",
         "initially_live",
         "joins",
+        "logged",
         "nodes",
         "output_keys",
         "policed",
@@ -102,7 +104,8 @@ class Plan:
         self.has_subgraphs = any(node.subgraph is not None for node in nodes.values())
         self.finishers = [name for name, channel in self.channels.items() if channel.finishes]
         self.consumers = frozenset(name for name, channel in self.channels.items() if channel.consumes)
-        self.untracked = frozenset(n for n, channel in self.channels.items() if isinstance(channel, UntrackedValue))
+        self.logged = frozenset(n for n, c in self.channels.items() if c.growth is not None or c.snapshots)
+        self.untracked = frozenset(of_kind(self.channels, UntrackedValue))
         self.initially_live = [n for n, channel in self.channels.items() if channel.expires and channel.is_available()]
         self.output_keys = (output_channels,) if isinstance(output_channels, str) else tuple(output_channels)
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pregel.channels import BaseChannel, Topic
+from pregel.channels.base import of_kind
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.config import RunnableConfig, merge_configs
 from pregel.constants import LIFECYCLE
@@ -153,7 +154,7 @@ class Pregel(Runnable):
         self._prepare()
 
     def _data_channels(self) -> dict[str, BaseChannel[Any, Any, Any]]:
-        return {name: channel for name, channel in self.channels.items() if isinstance(channel, BaseChannel)}
+        return of_kind(self.channels, BaseChannel)  # type: ignore[type-abstract]
 
     def validate(self) -> Pregel:
         """This graph; GraphValidationError with everything that is wrong with it."""

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from pregel.checkpoint.records import (
@@ -47,6 +48,8 @@ from pregel.errors import (
     UnknownInterruptError,
 )
 from pregel.types import Command
+
+_save = partial(tuple.__new__, Save)  # a third of the cost of calling the class
 
 FINGERPRINT = "input_fingerprint"
 """Where the checkpoints of a graph that a node called say what it was called with."""
@@ -408,19 +411,21 @@ def commit(frame: Frame, step: Step, applied: Applied, source: Source, paths: Se
         state.checkpoint = frame.run.ids.next(state.step)
         state.lineage = Lineage(state.lineage, paths if source == "loop" else (source, str(state.counter)))
         step.saves.append(
-            Save(
-                frame.ns,
-                state.checkpoint,
-                parent,
-                state.step,
-                source,
-                frame.metadata,
-                state.lineage,
-                values_of(state, changed),
-                # Copies: the record may wait while the next step, in the same transaction, moves these maps on.
-                {name: state.seen[name].copy() for name in marked},
-                state.updated,
-                paths,
+            _save(
+                (
+                    frame.ns,
+                    state.checkpoint,
+                    parent,
+                    state.step,
+                    source,
+                    frame.metadata,
+                    state.lineage,
+                    values_of(state, changed),
+                    # Copies: the record may wait while the next step, in the same transaction, moves these maps on.
+                    {name: state.seen[name].copy() for name in marked},
+                    None if state.updated is None else tuple(state.updated),
+                    paths,
+                )
             )
         )
         frame.stored = True

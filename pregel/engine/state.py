@@ -132,8 +132,11 @@ class State:
         """The kept dict for these keys, found by the tuple itself: hashing it would cost as much as it is long."""
         view = self.views.get(id(keys))
         if view is None:
-            view = next((known for known in tuple(self.views.values()) if known.order == keys), None)
-            if view is None:
+            for known in tuple(self.views.values()):
+                if known.order == keys:
+                    view = known
+                    break
+            else:
                 view = View(keys, self.channels)
                 for key in view.keys:
                     self.viewed.setdefault(key, []).append(view)

@@ -87,10 +87,11 @@ class Task(Running):
     @property
     def parts(self) -> tuple[str, ...]:
         """What the id is the hash of."""
-        kind, *rest = self.path
-        parts = self.triggers if kind == PULL else [str(rest[0])]
+        kind = self.path[0]
         if self.origin is not None:
-            parts = [HANDLER, self.origin.id]
+            parts: Sequence[str] = (HANDLER, self.origin.id)
+        else:
+            parts = self.triggers if kind == PULL else (str(self.path[1]),)
         return task_parts(self.checkpoint, self.frame.ns, self.step, self.name, kind, *parts)
 
     @property

@@ -20,6 +20,7 @@ from pregel.channels import (
     NamedBarrierValue,
     NamedBarrierValueAfterFinish,
 )
+from pregel.channels.base import of_kind
 from pregel.constants import END, ROOT, START, TAG_HIDDEN
 from pregel.engine.node import AskingWriter, ConstantWrite, PregelNode, Writer
 from pregel.engine.pregel import Pregel
@@ -31,7 +32,6 @@ from pregel.graph.schema import Channel, Mapper, channel_keys, managed_keys, map
 from pregel.graph.spec import DEFAULT_HANDLER, StateNodeSpec, command_ends_of
 from pregel.graph.write import InputWriter, RootWriter, StateWriter, UnknownKeys
 from pregel.runnable import Runnable, coerce_to_runnable
-from pregel.types import checked_policies
 
 if TYPE_CHECKING:
     from pregel.graph.state import AnyStateGraph
@@ -100,8 +100,8 @@ class Lowering:
                 lowered.joins[name] = end
         for name, channel in lowered.channels.items():
             channel.key = name
-            if isinstance(channel, DeltaChannel):
-                lowered.channels[name] = channel.on_trial(strict=self.strict)
+        for name, delta in of_kind(lowered.channels, DeltaChannel).items():
+            lowered.channels[name] = delta.on_trial(strict=self.strict)
         return lowered
 
     def start(self) -> PregelNode:
@@ -123,7 +123,7 @@ class Lowering:
             mapper=self.mappers[spec.input_schema] or _picker(subgraph),
             managed=self.managed[spec.input_schema],
             writers=[self.writer(name, spec, surplus=subgraph is not None), *self.routes(name)],
-            retry_policy=checked_policies(spec.retry_policy or defaults.retry_policy),
+            retry_policy=spec.retry_policy or defaults.retry_policy,
             timeout=spec.timeout or defaults.timeout,
             cache_policy=spec.cache_policy or (None if handles else defaults.cache_policy),
             error_handler=spec.error_handler or (None if handles else self.default_handler),

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pregel.checkpoint.journal_saver import JournalSaver
-from pregel.checkpoint.keys import id_bytes
 from pregel.checkpoint.lease import live_runs, this_owner
 from pregel.checkpoint.records import Append, Claim, Load, Owner, Receipt, Release, Save, Saved, TaskWrites
 from pregel.engine.ids import Ids
@@ -85,7 +84,6 @@ class Run:
             **fields,
         )
         self.ledger.add_save(save, append, append.seq + append.k)
-        append.last_id = id_bytes(save.id)
         self.checkpoint = save.id
         return save.id
 

@@ -131,7 +131,8 @@ def test_a_value_changed_between_appends_is_encoded_anew() -> None:
     value = [LONG]
     bench.save({"a": (1, value)})
     first = bench.rows
-    bench.rows = Append("t", 1, 1, b"run", 1, 1, b"mark2", checkpoints=first.checkpoints, values=first.values)
+    bench.rows = Append("t", 1, 1, b"run", 1, 1, b"mark2")
+    bench.rows.checkpoints, bench.rows.values = first.checkpoints, first.values
     value.append("more")
 
     n = bench.save({"a": (2, value)})

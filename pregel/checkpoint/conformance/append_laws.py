@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from pregel.checkpoint.conformance.laws import Laws
@@ -53,7 +52,7 @@ class AppendLaws(Laws):
         ):
             append = run.blank()
             run.add_writes(append, [("a", "stale")])
-            agree(False, self.saver.call("append", replace(append, **wrong)).landed)
+            agree(False, self.saver.call("append", append.but(**wrong)).landed)
 
         agree([], self.saver.get(config()).pending_writes)
         agree(True, run.write([("a", "right")]).landed)
@@ -96,7 +95,7 @@ class AppendLaws(Laws):
         first = run.blank()
         run.add_save(first, {"a": 1})
         run.send(first)
-        again = replace(run.blank(), checkpoints=first.checkpoints)
+        again = run.blank().but(checkpoints=first.checkpoints)
         run.add_writes(again, [("a", 2)])
 
         refused(InternalError, lambda: self.saver.call("append", again))
@@ -168,7 +167,7 @@ class AppendLaws(Laws):
         append = run.blank()
         run.add_save(append, {"a": 1})
 
-        agree(True, run.send(replace(append, release=Release("idle"))).landed)
+        agree(True, run.send(append.but(release=Release("idle"))).landed)
 
         agree([None, "idle", 1], [self._row().run, self._row().status, self._row().seq])
 
@@ -193,7 +192,7 @@ class AppendLaws(Laws):
     def test_of_writers_that_claim_at_the_same_time_one_gets_the_thread(self) -> None:
         for number in range(10):
             runs = [Run(self.saver) for _ in range(4)]
-            appends = [replace(run.blank(), release=Release("idle")) for run in runs]
+            appends = [run.blank().but(release=Release("idle")) for run in runs]
             for run, append in zip(runs, appends, strict=True):
                 run.add_save(append, {"a": number})
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from pregel.checkpoint.conformance.verbs import Verbs, config, fresh_id
-from pregel.checkpoint.keys import id_bytes
 from pregel.checkpoint.lease import live_runs, new_mark, this_owner
 from pregel.checkpoint.records import (
     INTERRUPT,
@@ -79,7 +77,6 @@ class Run:
             updated=list(values),
         )
         self.ledger.add_save(save, append, append.seq + append.k)
-        append.last_id = id_bytes(save.id)
         self.head = save.id
         return save.id
 
@@ -103,7 +100,7 @@ class Run:
 
     def release(self, status: Status = "idle", reason: str = "") -> Receipt:
         """Give the thread back."""
-        receipt = self.send(replace(self.blank(), release=Release(status, reason)))
+        receipt = self.send(self.blank().but(release=Release(status, reason)))
         live_runs.discard(self.token)
         return receipt
 

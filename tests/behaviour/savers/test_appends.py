@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -60,7 +59,7 @@ def test_an_append_that_expects_something_else_is_refused_and_changes_nothing(sa
     run.add_writes(append, [("a", "stale")])
     wrong: dict[str, Any] = {"seq": run.seq - 1, "epoch": run.epoch - 1, "run": b"other", "tno": run.tno + 1}
 
-    receipt = saver.append(replace(append, **{stale: wrong[stale]}))
+    receipt = saver.append(append.but(**{stale: wrong[stale]}))
 
     assert not receipt.landed
     assert (run.seq, run.epoch) == (receipt.thread.seq, receipt.thread.epoch)
