@@ -5,6 +5,7 @@
    it is gone (caches may be deleted) or cannot be read, the next one below does as well: the delta that stands beside
    it names it.
 3. Of overlapping stretches each row is asked for once.
+4. Without caches the lists that were made stand in for them: read oldest first, a chain is walked once.
 """
 
 from __future__ import annotations
@@ -50,12 +51,15 @@ class CacheUnreadableError(Exception):
 class Chains:
     """Rows by address."""
 
-    __slots__ = ("_asked", "_caches", "_deltas", "_unreadable", "_wholes")
+    __slots__ = ("_asked", "_caches", "_deltas", "_made", "_sound", "_stood", "_unreadable", "_wholes")
 
     def __init__(self, *, caches: bool = True) -> None:
         self._caches = caches
         self._wholes: dict[Address, tuple[str, str, bytes]] = {}
         self._deltas: dict[Address, Delta] = {}
+        self._made: dict[Address, Tip] = {}
+        self._sound: set[Address] = set()  # somebody walks on below them
+        self._stood: dict[Wanted, tuple[int, int]] = {}  # how far down the rows are known, and where the next whole is
         self._asked: set[Span] = set()
         self._unreadable: set[Address] = set()
 
@@ -71,24 +75,27 @@ class Chains:
         """Leave out a cache."""
         self._unreadable.add(address)
         del self._wholes[address]
+        self._sound.clear()
+        self._stood.clear()
 
     def missing(self, wanted: Iterable[Wanted]) -> list[Span]:
         """What must still be asked for, so that these can be read."""
         spans: set[Span] = set()
-        sound: set[Address] = set()  # what is below them is there
-        for channel, at, base in wanted:
-            below = at if base is None else base
-            while (channel, at) not in self._wholes and (channel, at) not in sound:
+        for one in wanted:
+            channel, first, base = one
+            at, below = self._stood.get(one) or (first, first if base is None else base)
+            while (channel, at) not in self._wholes and (channel, at) not in self._sound:
                 delta = self._deltas.get((channel, at))
                 if delta is None or delta.prev is None:
                     spans.add((channel, below, below, 0))
                     if base is not None:
                         spans.add((channel, below, at, 1))
                     break
-                sound.add((channel, at))
+                self._sound.add((channel, at))
                 if at <= below and delta.base is not None:
                     below = delta.base
                 at = delta.prev
+            self._stood[one] = at, below
         found = _merged(spans - self._asked)
         self._asked |= spans
         self._asked.update(found)
@@ -109,14 +116,19 @@ class Chains:
 
     def value(self, channel: int, at: int, loads: Loads, lists: LoadLists | None = None) -> tuple[Any, Tip | None]:
         """The value at this address, and where its log stands if it has one. `lists` reads packed lists as one."""
+        tip: Tip | None
         chain: list[Delta] = []
         cursor = at
-        while (whole := self._wholes.get((channel, cursor))) is None:
+        while (whole := self._wholes.get((channel, cursor))) is None and (channel, cursor) not in self._made:
             delta = self._deltas.get((channel, cursor))
             if delta is None or delta.prev is None or delta.prev >= cursor:
                 raise JournalDamaged(f"The row of channel {channel} at {cursor} is gone.")
             chain.append(delta)
             cursor = delta.prev
+        chain.reverse()
+        if whole is None:
+            tip = self._made[channel, at] = self._grown(self._made[channel, cursor], chain, channel, loads, lists)
+            return tip.last, tip.placed(at, tip.base)
         kind, form, blob = whole
         form, _, fold = form.partition(FOLD)
         try:
@@ -125,21 +137,31 @@ class Chains:
             if kind == "cache":
                 raise CacheUnreadableError((channel, cursor)) from None
             raise
-        chain.reverse()
-        tip: Tip | None = None
+        tip = None
         if fold:
             tip = FoldTip(value, (form, blob), [(delta.type, delta.blob) for delta in chain], fold)
             if chain:
                 unfolded = _unfolded(value, chain, fold, channel, loads)
                 value, tip.last = unfolded, unfolded
         elif type(value) is list:
-            size = _fold_all(value, len(blob), chain, channel, loads, lists)
-            tip = Tip(value, size, len(blob), sum(len(delta.blob) + ROW for delta in chain), len(chain))
+            tip = self._grown(Tip(value, len(blob), len(blob)), chain, channel, loads, lists)
+            value = tip.last
+            if not self._caches:
+                self._made[channel, at] = tip
         elif kind == "cache":
             raise CacheUnreadableError((channel, cursor))
         elif chain:
             raise JournalDamaged(f"Deltas of channel {channel} stand on a value at {cursor} that is no list.")
         return value, None if tip is None else tip.placed(at, cursor)
+
+    def _grown(self, tip: Tip, chain: Sequence[Delta], channel: int, loads: Loads, lists: LoadLists | None) -> Tip:
+        """The tip after these deltas, of a list of its own where others may stand on this one."""
+        value = tip.last if self._caches else list(tip.last)
+        size = _fold_all(value, tip.size, chain, channel, loads, lists)
+        weight = tip.weight + sum(len(delta.blob) + ROW for delta in chain)
+        grown = Tip(value, size, tip.whole, weight, tip.rows + len(chain))
+        grown.base = tip.base
+        return grown
 
 
 def _unfolded(root: Any, chain: Sequence[Delta], fold: str, channel: int, loads: Loads) -> Unfolded:

@@ -203,9 +203,11 @@ def saved_flow(
         if spans := chains.named(named):
             chains.add((yield Sql("values", (tno, ns, spans))))
         try:
-            return [
-                decoder.saved(ns_text, row, read, chains, writes[row.id]) for row, read in zip(rows, reads, strict=True)
+            saved = [
+                decoder.saved(ns_text, row, read, chains, writes[row.id])
+                for row, read in zip(reversed(rows), reversed(reads), strict=True)  # newer ones stand on older ones
             ]
+            return saved[::-1]
         except CacheUnreadableError as error:
             chains.drop(error.address)
         except UnknownNameError as error:

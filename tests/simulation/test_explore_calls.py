@@ -33,7 +33,7 @@ def test_tasks_end_the_same_after_every_death() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_tasks_end_the_same_in_many_orders() -> None:
-    assert CALLED == explore(calling(), IN, in_turn, orders=40).ends[1].values["log"]
+    assert CALLED == explore(calling(), IN, in_turn, orders=16).ends[1].values["log"]
 
 
 def test_attempts_of_calls_and_of_their_caller_never_overlap() -> None:
@@ -45,7 +45,7 @@ def test_attempts_of_calls_and_of_their_caller_never_overlap() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_attempts_of_calls_and_of_their_caller_overlap_in_no_order() -> None:
-    assert "done" == explore(broken_calls(), IN, orders=12).ends[0].status
+    assert "done" == explore(broken_calls(), IN, orders=6).ends[0].status
 
 
 def test_called_graphs_end_the_same_after_every_death() -> None:
