@@ -32,6 +32,7 @@
     │   ├── CannotResumeError
     │   ├── OutsideRunError (RuntimeError)
     │   ├── AsyncOnlyError (TypeError)
+    │   ├── MissingExtraError (ModuleNotFoundError)
     │   └── NotBuiltError (NotImplementedError)
     ├── RunError                         the run could not go on
     │   ├── GraphRecursionError (RecursionError)
@@ -329,6 +330,16 @@ class AsyncOnlyError(UsageError, TypeError):
     """No synchronous function provided: this node is async only."""
 
     code = "ASYNC_ONLY"
+
+
+class MissingExtraError(UsageError, ModuleNotFoundError):
+    """An optional package is not installed. `name` is the package's, as in Python's own error."""
+
+    code = "MISSING_EXTRA"
+
+    def __init__(self, message: str | None = None, *, name: str | None = None, **place: Any) -> None:
+        super().__init__(message, **place)
+        self.name = name
 
 
 class NotBuiltError(UsageError, NotImplementedError):

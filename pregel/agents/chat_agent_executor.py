@@ -18,6 +18,7 @@ from pregel.agents.models.base import ChatModel, aanswered, answered
 from pregel.agents.models.init import as_model
 from pregel.agents.structured_output import AutoStrategy, StructuredModel, schemas_of
 from pregel.agents.tool_node import ToolNode
+from pregel.agents.tools.foreign import tool_list
 from pregel.channels import EphemeralValue
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.constants import END, START
@@ -331,7 +332,7 @@ def _value(state: Any, key: str) -> Any:
 
 
 def _own(tools: Sequence[Any]) -> list[Any]:
-    return [tool for tool in tools if not isinstance(tool, Mapping)]
+    return [tool for tool in tool_list(tools) if not isinstance(tool, Mapping)]
 
 
 def _unique(names: Sequence[str]) -> list[str]:

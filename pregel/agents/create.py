@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -25,7 +25,7 @@ from pregel.agents.structured_output import ProviderStrategy, as_strategy, schem
 from pregel.agents.tool_errors import HandleToolErrors
 from pregel.agents.tool_node import ToolNode
 from pregel.agents.tools.base import Tool
-from pregel.agents.tools.foreign import as_tool
+from pregel.agents.tools.foreign import as_tools, tool_list
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.constants import END, START
 from pregel.errors import DefinitionError, InvalidUpdateError
@@ -219,7 +219,17 @@ class _Agent:
 
 
 def _distinct(middleware: Sequence[AgentMiddleware]) -> list[AgentMiddleware]:
-    """The middleware; DefinitionError when two have one name."""
+    """The middleware; DefinitionError for what is none, and when two have one name."""
+    if not isinstance(middleware, Iterable):
+        raise DefinitionError(f"{middleware!r} is no list of middleware.", fix="Put it in a list: middleware=[...].")
+    for one in middleware:
+        if isinstance(one, type):
+            raise DefinitionError(f"{one!r} is a class.", fix=f"Give an instance: {one.__name__}(...).")
+        if not isinstance(one, AgentMiddleware):
+            raise DefinitionError(
+                f"{one!r} is no middleware.",
+                fix="Derive from AgentMiddleware, or decorate a function, e.g. with @before_model.",
+            )
     names = [one.name for one in middleware]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -232,12 +242,12 @@ def _distinct(middleware: Sequence[AgentMiddleware]) -> list[AgentMiddleware]:
 def _tools(middleware: Sequence[AgentMiddleware], given: Sequence[Any]) -> tuple[list[Tool], list[Mapping[str, Any]]]:
     """The tools that the agent runs, those of its middleware first, and those that the provider runs.
 
-    Of two with one name the later one counts, at the place of the first.
+    Of two with one name, from different sources, the later one counts, at the place of the first.
     """
-    everything = [*(tool for one in middleware for tool in getattr(one, "tools", None) or ()), *given]
-    provided = [tool for tool in everything if isinstance(tool, Mapping)]
-    mine = {tool.name: tool for tool in (as_tool(one) for one in everything if not isinstance(one, Mapping))}
-    return list(mine.values()), provided
+    sources = [*(getattr(one, "tools", None) or () for one in middleware), tool_list(given)]
+    provided = [tool for source in sources for tool in source if isinstance(tool, Mapping)]
+    own = [as_tools([tool for tool in source if not isinstance(tool, Mapping)]) for source in sources]
+    return list({tool.name: tool for tools in own for tool in tools}.values()), provided
 
 
 def _node(hook: Hook) -> Any:

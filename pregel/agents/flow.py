@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import inspect
 import threading
@@ -45,7 +44,13 @@ async def wait(request: Either) -> Any:
 
 def pause(seconds: float) -> Either:
     """Wait for so many seconds."""
-    return Either(lambda: time.sleep(seconds), lambda: asyncio.sleep(seconds))
+
+    async def asleep() -> None:
+        import asyncio
+
+        await asyncio.sleep(seconds)
+
+    return Either(lambda: time.sleep(seconds), asleep)
 
 
 def either(sync: Callable[..., Any] | None, awaited: Callable[..., Any] | None, *args: Any, name: str = "") -> Either:
@@ -64,6 +69,8 @@ def either(sync: Callable[..., Any] | None, awaited: Callable[..., Any] | None, 
         return sync(*args)
 
     async def acall() -> Any:
+        import asyncio
+
         if awaited is not None:
             return await awaited(*args)
         return await asyncio.to_thread(call)
@@ -81,6 +88,8 @@ async def on_own_thread(call: Callable[[], T]) -> T:
     """What a call gives that blocks while the loop works for it: on a thread of its own, for a pool could be full of
     such calls, with no thread left for what they wait for.
     """
+    import asyncio
+
     loop, context = asyncio.get_running_loop(), contextvars.copy_context()
     done: asyncio.Future[T] = loop.create_future()
 

@@ -15,20 +15,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from pregel.errors import DefinitionError
+from pregel.extras import extra
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
 def _pydantic() -> ModuleType:
-    try:
+    with extra("agents", "A schema of a tool or an answer"):
         import pydantic
         import pydantic.errors
         import pydantic.fields
-    except ImportError as missing:
-        raise DefinitionError(
-            "Schemas of tools and answers need pydantic.", fix="pip install 'pregel[agents]'."
-        ) from missing
     return pydantic
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel
-
+from pregel.extras import extra
 from pregel.managed import RemainingSteps
 from pregel.messages import add_messages
+
+with extra("agents", "AgentStatePydantic"):
+    from pydantic import BaseModel
 
 
 class AgentStatePydantic(BaseModel):

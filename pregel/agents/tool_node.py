@@ -10,11 +10,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from pregel.agents.flow import AgentFlow, block, wait
 from pregel.agents.history import last_answer, malformed_calls, pending_calls, unreadable
@@ -23,7 +22,7 @@ from pregel.agents.middleware.compose import compose
 from pregel.agents.middleware.requests import ToolCallRequest
 from pregel.agents.tool_errors import ErrorPolicy, HandleToolErrors
 from pregel.agents.tools.base import Tool, ToolInvocationError, runtime_of
-from pregel.agents.tools.foreign import as_tool
+from pregel.agents.tools.foreign import as_tools
 from pregel.agents.tools.inject import InjectedState, InjectedStore, ToolRuntime
 from pregel.agents.tools.result import answer, is_answer
 from pregel.agents.tools.result import to_content as msg_content_output
@@ -35,6 +34,9 @@ from pregel.messages.convert import kind_of
 from pregel.runnable import Runnable, is_async_callable
 from pregel.tokens import Sink, tool_sink
 from pregel.types import Command
+
+if TYPE_CHECKING:
+    from asyncio import Semaphore
 
 __all__ = [
     "AsyncToolCallWrapper",
@@ -86,7 +88,7 @@ class ToolNode(Runnable):
         hooks: Sequence[Hook] = (),
     ) -> None:
         self.name, self.tags, self.messages_key = name, list(tags or ()), messages_key
-        self.tools_by_name: dict[str, Tool] = {one.name: one for one in map(as_tool, tools)}
+        self.tools_by_name: dict[str, Tool] = {one.name: one for one in as_tools(tools)}
         self.policy = ErrorPolicy.of(handle_tool_errors)
         own = _own_hook(wrap_tool_call, awrap_tool_call)
         self.hooks = [*hooks, *([own] if own is not None else [])]
@@ -102,6 +104,8 @@ class ToolNode(Runnable):
         return self._output(_side_by_side([(self._blocking, (call, base)) for call in calls], base.config), listed)
 
     async def acall(self, value: Any, running: Any) -> Any:
+        import asyncio
+
         calls, state, listed = self._given(value, running)
         base = runtime_of(_in_a_run(running), state=state, tools=tuple(self.tools_by_name.values()))
         if len(calls) == 1:
@@ -150,7 +154,7 @@ class ToolNode(Runnable):
         finally:
             question_scope.reset(token)
 
-    async def _awaiting(self, call: Any, base: ToolRuntime[Any, Any], room: asyncio.Semaphore | None = None) -> Any:
+    async def _awaiting(self, call: Any, base: ToolRuntime[Any, Any], room: Semaphore | None = None) -> Any:
         if room is not None:
             async with room:
                 return await self._awaiting(call, base)

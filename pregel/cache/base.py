@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
@@ -50,14 +49,20 @@ class BaseCache(ABC, Generic[ValueT]):
 
     async def aget(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
         """`get`, awaited."""
+        import asyncio
+
         return await asyncio.to_thread(self.get, keys)
 
     async def aset(self, pairs: Mapping[FullKey, tuple[ValueT, float | None]]) -> None:
         """`set`, awaited."""
+        import asyncio
+
         await asyncio.to_thread(self.set, pairs)
 
     async def aclear(self, namespaces: Sequence[Namespace] | None = None) -> None:
         """`clear`, awaited."""
+        import asyncio
+
         await asyncio.to_thread(self.clear, namespaces)
 
 

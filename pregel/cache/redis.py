@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pregel.cache.base import FullKey, Namespace, Serde, ValueT
 from pregel.cache.encoded import Encoded, EncodedCache, Entry
 from pregel.errors import InvalidInputError, StoreError
+from pregel.extras import extra
 
 if TYPE_CHECKING:
     import redis
@@ -112,7 +113,8 @@ def _unpacked(key: FullKey, value: bytes | None) -> Encoded | None:
 @contextmanager
 def _explained() -> Iterator[None]:
     """Errors of the client as errors of ours."""
-    from redis import RedisError
+    with extra("redis", "RedisCache"):
+        from redis import RedisError
 
     try:
         yield

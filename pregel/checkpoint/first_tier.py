@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -177,6 +176,8 @@ class FirstTier:
         return list(found) if verb == "list" else found
 
     async def _aperform(self, call: _Call) -> Any:
+        import asyncio
+
         verb = f"a{call.verb}"
         if self._blocks(call.verb, first=True):
             return await asyncio.to_thread(self._perform, call)

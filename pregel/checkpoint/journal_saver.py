@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -195,6 +194,8 @@ class JournalSaver(BaseCheckpointSaver[str]):
     # -- async twins -------------------------------------------------------------------------------------------------
 
     async def _hop(self, verb: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        import asyncio
+
         if self.blocking:
             return await asyncio.to_thread(verb, *args, **kwargs)
         return verb(*args, **kwargs)

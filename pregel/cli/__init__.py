@@ -16,6 +16,7 @@ from importlib import import_module
 from pregel.cli.screen import PlainScreen, Screen, open_screen
 from pregel.cli.usage import BUSY, WRONG, CallError
 from pregel.errors import DefinitionError, ThreadBusy, UsageError
+from pregel.version import __version__
 
 __all__ = ["main"]
 
@@ -71,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
         formatter_class=AS_WRITTEN,
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_run(commands)
     _add_resume(commands)

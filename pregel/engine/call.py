@@ -27,6 +27,7 @@ from pregel.engine.running import Running
 from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, SerializationError, ThreadBusy
 from pregel.tokens import connect
 from pregel.types import DURABILITIES, STREAM_MODES
+from pregel.warnings import warn_caller
 
 if TYPE_CHECKING:
     from pregel.callbacks import GraphCallbacks
@@ -121,6 +122,8 @@ class Call:
                 "concurrency='enqueue' was asked for inside a running node: two runs could wait for each other.",
                 fix="Enqueue from outside of the graph, or use concurrency='reject' here.",
             )
+        if "checkpoints" in self.yields and not graph.checkpointer and self.nested is None:
+            warn_caller("stream_mode='checkpoints' shows nothing: the graph has no checkpointer. Compile it with one.")
         if self.room is not None and self.room < 1:
             raise InvalidInputError("max_concurrency must be at least 1.", fix="Leave it out, or give a larger one.")
 

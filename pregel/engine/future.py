@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextvars import copy_context
@@ -48,6 +47,8 @@ class CallFuture(Future[T]):
         return super().exception(timeout)
 
     def __await__(self) -> Generator[object, None, T]:
+        import asyncio
+
         if self.done():
             return super().result()
         return (yield from asyncio.wrap_future(self).__await__())
@@ -55,7 +56,7 @@ class CallFuture(Future[T]):
     def _lend_a_hand(self, timeout: float | None) -> None:
         if self.done():
             return
-        if self.loop is not None and asyncio._get_running_loop() is self.loop:
+        if self.loop is not None and _runs_here(self.loop):
             raise UsageError(
                 "result() of a call that is not over yet would block the event loop that it runs on.",
                 fix="Await the call: `value = await my_task(...)`.",
@@ -83,3 +84,9 @@ class CallFuture(Future[T]):
     def withdraw(self) -> None:
         """The call will not end any more."""
         self.settle(None, CallWithdrawn())  # type: ignore[arg-type]  # there is no value
+
+
+def _runs_here(loop: object) -> bool:
+    import asyncio  # who has a loop has loaded it; who has none need not: it costs as much as this package
+
+    return asyncio._get_running_loop() is loop

@@ -12,7 +12,8 @@ from typing import Any
 
 import typing_extensions
 
-from pregel.errors import InvalidInputError, RejectedAnswer
+from pregel.errors import RejectedAnswer
+from pregel.extras import extra
 
 
 def json_schema(schema: Any) -> dict[str, Any]:
@@ -33,12 +34,8 @@ def validated(answer: Any, schema: Any, id: str) -> Any:
 
 @lru_cache(256)
 def _adapter(schema: Any) -> Any:
-    try:
+    with extra("agents", f"response_schema={schema!r}", instead="give a JSON Schema as a dict"):
         from pydantic import TypeAdapter
-    except ImportError:
-        raise InvalidInputError(
-            f"response_schema={schema!r} needs pydantic.", fix="Install pydantic, or give a JSON Schema as a dict."
-        ) from None
     if typing.is_typeddict(schema) and schema.__module__ != "typing_extensions":
         hints = typing_extensions.get_type_hints(schema, include_extras=True)
         make: Any = typing_extensions.TypedDict  # the kind that pydantic takes on every Python

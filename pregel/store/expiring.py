@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 from pregel.errors import InvalidInputError, StoreError
 from pregel.store.base import TTLConfig
+
+if TYPE_CHECKING:
+    import asyncio
 
 log = logging.getLogger("pregel.store")
 log.addHandler(logging.NullHandler())
@@ -32,6 +35,8 @@ class Expiring:
 
     async def asweep_ttl(self) -> int:
         """`sweep_ttl`, awaited."""
+        import asyncio
+
         return await asyncio.to_thread(self.sweep_ttl)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
@@ -95,6 +100,8 @@ class AsyncExpiring:
 
     async def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> asyncio.Task[None]:
         """Sweep every so many minutes, until `stop_ttl_sweeper`; the task comes back, done without a ttl config."""
+        import asyncio
+
         if self._sweeping is None or self._sweeping.done():
             minutes = interval(self.ttl_config, sweep_interval_minutes)
             self._sweeping = asyncio.create_task(self._sweep_for_ever(minutes))
@@ -102,6 +109,8 @@ class AsyncExpiring:
 
     async def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
         """Stop the sweeper, waiting at most `timeout` seconds; whether it has stopped comes back."""
+        import asyncio
+
         task = self._sweeping
         if task is None:
             return True
@@ -113,6 +122,8 @@ class AsyncExpiring:
         return True
 
     async def _sweep_for_ever(self, minutes: float | None) -> None:
+        import asyncio
+
         while minutes is not None:
             await asyncio.sleep(minutes * 60.0)
             try:

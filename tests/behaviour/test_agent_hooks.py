@@ -488,3 +488,26 @@ def test_decorators_make_middleware_of_functions(run: Runner) -> None:
     run.invoke(create_agent(ScriptedModel(["x"]), middleware=[first, last]), HI)
 
     assert (["begin", "end"], "begin", "last") == (log, first.name, last.name)
+
+
+def greet(state: Any, runtime: Any) -> None:
+    """A function that nobody made a hook."""
+
+
+BAD_MIDDLEWARE = {
+    "a class": ([AgentMiddleware], "AgentMiddleware'> is a class", "Give an instance: AgentMiddleware(...)"),
+    "a function": ([greet], "is no middleware", "@before_model"),
+    "an object": ([object()], "is no middleware", "AgentMiddleware"),
+    "no list": (AgentMiddleware(), "is no list of middleware", "in a list"),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD_MIDDLEWARE))
+def test_what_is_no_middleware_is_named(case: str) -> None:
+    middleware, problem, fix = BAD_MIDDLEWARE[case]
+
+    with pytest.raises(DefinitionError) as error:
+        create_agent(once(), [double], middleware=middleware)  # type: ignore[arg-type]  # that is what is tested
+
+    assert problem in error.value.message
+    assert fix in error.value.fix

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import pregel
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli import main
 from tests.behaviour.journals import Run
@@ -411,6 +412,11 @@ def test_a_graph_may_be_an_attribute_of_an_attribute(here: Path) -> None:
 def environment() -> dict[str, str]:
     root = str(Path(__file__).parents[2])
     return {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+
+
+def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 0 == main(["--version"])
+    assert f"pregel {pregel.__version__}\n" == capsys.readouterr().out
 
 
 def test_help_loads_no_engine() -> None:

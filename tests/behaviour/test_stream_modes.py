@@ -11,6 +11,7 @@ import pytest
 from pregel.errors import InvalidInputError
 from pregel.graph import START, StateGraph
 from pregel.types import Command, GraphOutput, interrupt
+from pregel.warnings import PregelWarning
 
 from .conftest import Runner
 from .marks import Saver, State, Thread, chain, parallel
@@ -122,7 +123,8 @@ def test_debug_wraps_tasks_and_checkpoints(run: Runner, saver: Saver, thread: Th
 def test_without_a_saver_there_are_no_checkpoint_events(run: Runner) -> None:
     app = chain("x").compile()
 
-    assert run.stream(app, {"a": []}, stream_mode="checkpoints") == []
+    with pytest.warns(PregelWarning, match="stream_mode='checkpoints' shows nothing: the graph has no checkpointer"):
+        assert run.stream(app, {"a": []}, stream_mode=["checkpoints"]) == []
     assert [event["type"] for event in run.stream(app, {"a": []}, stream_mode="debug")] == ["task", "task_result"]
 
 

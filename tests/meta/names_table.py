@@ -14,12 +14,12 @@ from pathlib import Path
 
 TABLE = Path(__file__).parents[2] / "docs" / "names.md"
 ROW = re.compile(r"^\| `(?P<module>[\w.]+)` \| `(?P<name>\w+)` \| (?P<status>[^|]+?) \|$")
-BUILT, PLANNED = "built", "planned: "
+BUILT, PLANNED, NOT_PLANNED = "built", "planned: ", "not planned: "
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A name of the reference: the module it is imported from here, and `built` or `planned: <reason>`."""
+    """A name of the reference: the module it is imported from here, and `built`, or the reason why it is not."""
 
     module: str
     name: str

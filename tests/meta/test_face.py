@@ -24,11 +24,23 @@ OPTIONAL = (
 )
 
 
-@pytest.mark.parametrize("statement", ["import pregel", "from pregel import StateGraph, Command, interrupt"])
-def test_the_face_loads_no_optional_package(statement: str) -> None:
+MODULES = ("pregel.graph", "pregel.func", "pregel.agents", "pregel.checkpoint.memory", "pregel.store.memory")
+
+
+def loaded_by(statement: str) -> set[str]:
     code = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
     parent = str(Path(pregel.__file__).parents[1])
-
     done = subprocess.run([sys.executable, "-c", code], cwd=parent, capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
 
-    assert [] == sorted(set(OPTIONAL) & set(json.loads(done.stdout)))
+
+@pytest.mark.parametrize("statement", ["import pregel", "from pregel import StateGraph, Command, interrupt"])
+def test_the_face_loads_no_optional_package(statement: str) -> None:
+    assert [] == sorted(set(OPTIONAL) & loaded_by(statement))
+
+
+def test_graphs_tasks_and_agents_load_no_event_loop_before_something_is_awaited() -> None:
+    loaded = loaded_by(f"import {', '.join(MODULES)}")
+
+    assert "asyncio" not in loaded
+    assert set(MODULES) <= loaded

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
+from pregel.agents import ScriptedModel, ToolNode, create_agent, create_react_agent
 from pregel.agents.tools import (
     InjectedState,
     InjectedToolArg,
@@ -288,3 +290,48 @@ def test_a_foreign_tool_is_taken_by_its_shape() -> None:
         flow.send(request.call())
 
     assert ("double", True, ["n"], "6") == (ours.name, ours.return_direct, list(ours.args), stop.value.value.content)
+
+
+def search(query: str) -> str:
+    """Search the shop."""
+    return query
+
+
+def other_search() -> Any:
+    @tool("search")
+    def look(query: str) -> str:
+        """Search the web."""
+        return query
+
+    return look
+
+
+MAKERS = [
+    lambda tools: ToolNode(tools),
+    lambda tools: create_agent(ScriptedModel(["hi"]), tools),
+    lambda tools: create_react_agent(ScriptedModel(["hi"]), tools),
+]
+BAD_TOOLS = {
+    "two of one name": ([search, other_search()], "Two tools are called 'search'.", "tell them apart"),
+    "a tool in place of a list": (other_search(), "is no list of tools", "in a list"),
+    "a text in place of a list": ("search", "'search' is no list of tools", "in a list"),
+    "a class in place of a tool": ([Tool], "<class 'pregel.agents.tools.base.Tool'> is a class", "Give an instance"),
+    "no tool": ([3], "3 is no tool", "Give a function"),
+}
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=["ToolNode", "create_agent", "create_react_agent"])
+@pytest.mark.parametrize("case", list(BAD_TOOLS))
+def test_what_is_no_list_of_tools_is_named(case: str, make: Callable[[Any], object]) -> None:
+    tools, problem, fix = BAD_TOOLS[case]
+
+    with pytest.raises(DefinitionError) as error:
+        make(tools)
+
+    assert problem in error.value.message
+    assert fix in error.value.fix
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=["ToolNode", "create_agent", "create_react_agent"])
+def test_the_same_tool_twice_is_one_tool(make: Callable[[Any], object]) -> None:
+    make([search, search])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pregel.extras import extra
+
 
 class FrontmatterError(ValueError):
     """The head of a skill cannot be read."""
@@ -11,7 +13,8 @@ class FrontmatterError(ValueError):
 
 def frontmatter(text: str) -> dict[str, Any]:
     """The head as a dict; FrontmatterError when there is none, or it is no YAML mapping."""
-    import yaml  # only those who use skills need it
+    with extra("agents", "The head of a skill"):  # only those who use skills need it
+        import yaml
 
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[0] != "---":

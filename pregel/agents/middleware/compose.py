@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -80,6 +79,8 @@ def _blocking(hook: Hook, request: Any, inside: Handler) -> Any:
 
 
 async def _awaiting(hook: Hook, request: Any, inside: Handler) -> Any:
+    import asyncio
+
     if hook.awaited is not None:
         return await hook.awaited(request, _awaited(inside))
     blocks = hook.sync

@@ -15,15 +15,17 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, cast
 
-from anthropic import Anthropic, AsyncAnthropic
-
 from pregel.agents.models.base import ChatModel, ChatRequest, ModelProfile, ToolSpec
 from pregel.agents.models.clients import Clients, call_settings, translated
 from pregel.agents.models.errors import ModelConnectionError, ModelInvalidRequestError
 from pregel.agents.models.schemas import closed
+from pregel.extras import extra
 from pregel.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage, UsageMetadata
 from pregel.messages.calls import invalid_tool_call, tool_call, tool_call_chunk
 from pregel.messages.convert import kind_of
+
+with extra("anthropic", "ChatAnthropic"):
+    from anthropic import Anthropic, AsyncAnthropic
 
 MAX_TOKENS = 4096
 Body = dict[str, Any]

@@ -34,7 +34,6 @@ An adapter keeps no state between calls, so that one object serves threads and e
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -123,6 +122,8 @@ class ChatModel(Runnable):
 
     async def agenerate(self, request: ChatRequest) -> AIMessage:
         """The answer, awaited."""
+        import asyncio
+
         return await asyncio.to_thread(self.generate, request)
 
     def chunks(self, request: ChatRequest) -> Iterator[AIMessageChunk]:

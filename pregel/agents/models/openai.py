@@ -13,17 +13,19 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, cast
 
-from openai import AsyncOpenAI, OpenAI
-
 from pregel.agents.models.base import ChatModel, ChatRequest, ModelProfile, OutputSchema, ToolSpec
 from pregel.agents.models.clients import Clients, call_settings, translated
 from pregel.agents.models.errors import ModelConnectionError, ModelRefusalError
 from pregel.agents.models.schemas import closed, is_complete
 from pregel.errors import InvalidInputError
+from pregel.extras import extra
 from pregel.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage, UsageMetadata
 from pregel.messages.calls import parse_openai_calls, tool_call_chunk
 from pregel.messages.convert import kind_of
 from pregel.messages.openai import openai_block, openai_call
+
+with extra("openai", "ChatOpenAI"):
+    from openai import AsyncOpenAI, OpenAI
 
 LONGEST_ID = 40
 Body = dict[str, Any]

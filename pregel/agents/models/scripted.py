@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -81,6 +80,8 @@ class ScriptedModel(ChatModel):
         return _answer(turn)
 
     async def agenerate(self, request: ChatRequest) -> AIMessage:
+        import asyncio
+
         turn = self._turn(request)
         if turn.delay:
             await asyncio.sleep(turn.delay)
@@ -93,6 +94,8 @@ class ScriptedModel(ChatModel):
         yield from _pieces(turn)
 
     async def achunks(self, request: ChatRequest) -> AsyncIterator[AIMessageChunk]:
+        import asyncio
+
         turn = self._turn(request)
         if turn.delay:
             await asyncio.sleep(turn.delay)

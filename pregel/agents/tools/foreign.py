@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, get_origin
 
@@ -23,10 +23,33 @@ def is_foreign_tool(thing: object) -> bool:
     )
 
 
+def as_tools(things: Sequence[Any]) -> list[Tool]:
+    """The tools of a list, each as `as_tool` makes it; DefinitionError also for two of one name."""
+    given: dict[str, Any] = {}
+    tools: dict[str, Tool] = {}
+    for thing in tool_list(things):
+        made = as_tool(thing)
+        if given.setdefault(made.name, thing) is not thing:
+            raise DefinitionError(
+                f"Two tools are called {made.name!r}.", fix='Give one a name that can tell them apart: @tool("name").'
+            )
+        tools.setdefault(made.name, made)
+    return list(tools.values())
+
+
+def tool_list(things: Any) -> Sequence[Any]:
+    """The list itself; DefinitionError for what is none, such as a single tool."""
+    if isinstance(things, (str, Mapping)) or not isinstance(things, Iterable):
+        raise DefinitionError(f"{things!r} is no list of tools.", fix="Put the tool in a list: [tool].")
+    return list(things)
+
+
 def as_tool(thing: Any) -> Tool:
     """A tool from a tool, a foreign tool or a function; DefinitionError for anything else."""
     if isinstance(thing, Tool):
         return thing
+    if isinstance(thing, type) and issubclass(thing, Tool):
+        raise DefinitionError(f"{thing!r} is a class.", fix=f"Give an instance: {thing.__name__}(...).")
     if is_foreign_tool(thing):
         return ForeignTool(thing)
     if callable(thing):

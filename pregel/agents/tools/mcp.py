@@ -18,11 +18,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any, Self, TypeVar
 
-from mcp import Client, StdioServerParameters
-
 from pregel.agents.tools.base import Tool, ToolException
 from pregel.errors import UsageError
+from pregel.extras import extra
 from pregel.messages.content import Content
+
+with extra("mcp", "McpServer"):
+    from mcp import Client, StdioServerParameters
 
 T = TypeVar("T")
 

@@ -18,6 +18,7 @@ from pregel.checkpoint.serde.base import CipherProtocol, SerializerProtocol
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.checkpoint.serde.registry import Allowed
 from pregel.errors import InvalidInputError, SerializationError
+from pregel.extras import extra
 
 ENVIRONMENT = "LANGGRAPH_AES_KEY"
 NONCE, TAG, FORMAT = 12, 16, 1  # bytes, bytes, the first byte of what is stored
@@ -210,8 +211,6 @@ def _shown(key_id: bytes) -> str:
 
 
 def _aes() -> Any:
-    try:
+    with extra("encryption", "Encryption"):
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    except ImportError as error:
-        raise ImportError("Encryption needs the package cryptography: pip install 'pregel[encryption]'") from error
     return AESGCM

@@ -113,7 +113,7 @@ class Graph:
     def draw_png(self, output_file_path: str | None = None, *, run: Run = None, scale: float = 2.0) -> bytes:
         """The same picture as PNG, also written to a file when one is named; `scale` is pixels per unit.
 
-        It needs Pillow, which the extra ``draw`` installs; ImportError without it.
+        It needs Pillow, which the extra ``draw`` installs; MissingExtraError without it.
         """
         from pregel.graph.draw.png import png
         from pregel.graph.draw.scene import scene

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from pregel.extras import extra
 from pregel.graph.draw.curve import flattened
 from pregel.graph.draw.scene import Box, Path, Scene, Shape, Text
 from pregel.graph.draw.svg import arrowhead
@@ -15,11 +16,9 @@ SMOOTH = 2  # painted this much larger, then made smaller
 
 
 def png(scene: Scene, *, scale: float = 2.0) -> bytes:
-    """The file. `scale` is pixels per unit. ImportError when Pillow is not installed."""
-    try:
+    """The file. `scale` is pixels per unit. MissingExtraError when Pillow is not installed."""
+    with extra("draw", "A picture as PNG"):
         from PIL import Image, ImageDraw, ImageFont
-    except ImportError as error:
-        raise ImportError("A PNG is painted by Pillow: pip install 'pregel[draw]'") from error
     size = (round(scene.width * scale), round(scene.height * scale))
     image = Image.new("RGB", (size[0] * SMOOTH, size[1] * SMOOTH), "white")
     brush = Brush(ImageDraw.Draw(image), ImageFont.load_default, scale * SMOOTH)

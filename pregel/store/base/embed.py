@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypedDict, cast, runtime_checkable
@@ -113,6 +112,8 @@ class AwaitedFunction:
 
 async def awaited(embeddings: Any, verb: str, argument: Any) -> Any:
     """`aembed_documents` or `aembed_query` of an embedding; in a thread where it has only the blocking one."""
+    import asyncio
+
     method = getattr(embeddings, f"a{verb}", None)
     if method is not None:
         return await method(argument)
