@@ -5,11 +5,12 @@
 2. A result stands right behind its call, in call order; a result without a call is left out. That is done for the
    request alone.
 3. A history that is well already comes back as the very same list.
+4. A call is told from others by its id up to the next call that has it: histories from elsewhere use ids again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pregel.messages import AIMessage, BaseMessage, ToolMessage
@@ -51,27 +52,35 @@ def only_malformed(answer: Any) -> bool:
 
 def with_answers(messages: list[BaseMessage]) -> list[BaseMessage]:
     """The history with an error for every call that has no result."""
-    open_ids = _unanswered(messages)
-    if not open_ids:
+    unanswered = _unanswered(messages)
+    if not unanswered:
         return messages
     whole: list[BaseMessage] = []
-    for message in messages:
+    for at, message in enumerate(messages):
         whole.append(message)
-        if kind_of(message) == "ai":
-            whole.extend(_errors(message, open_ids))
+        if at in unanswered:
+            whole.extend(_errors(message, unanswered[at]))
     return whole
 
 
-def _unanswered(messages: Sequence[BaseMessage]) -> set[str]:
-    """The ids of calls that no later message answers."""
-    ids: set[str] = set()
-    for message in messages:
+def _unanswered(messages: Sequence[BaseMessage]) -> dict[int, set[str]]:
+    """Where calls are that nothing answers before their id is used again: index of the AI message -> their ids."""
+    due: dict[str, int] = {}
+    found: dict[int, set[str]] = {}
+    for at, message in enumerate(messages):
         kind = kind_of(message)
         if kind == "ai":
-            ids.update(call["id"] for call in _all_calls(message) if call["id"] is not None)
+            for call in _all_calls(message):
+                id = call["id"]
+                if due.get(id, at) != at:
+                    found.setdefault(due[id], set()).add(id)
+                if id is not None:
+                    due[id] = at
         elif kind == "tool":
-            ids.discard(message.tool_call_id)
-    return ids
+            due.pop(message.tool_call_id, None)
+    for id, at in due.items():
+        found.setdefault(at, set()).add(id)
+    return found
 
 
 def _all_calls(message: Any) -> list[Any]:
@@ -123,7 +132,7 @@ def _is_in_order(messages: Sequence[BaseMessage]) -> bool:
 
 def _results(calls: Sequence[Any], after: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
     """For each call the first result behind it that is not another call's."""
-    left = [message for message in after if kind_of(message) == "tool"]
+    left = _results_of({call["id"] for call in calls}, after)
     for call in calls:
         found = next((one for one in left if one.tool_call_id == call["id"]), None)
         if found is not None:
@@ -131,13 +140,35 @@ def _results(calls: Sequence[Any], after: Sequence[BaseMessage]) -> Iterator[Bas
             yield found
 
 
-def with_call_ids(answer: AIMessage, make: Any) -> AIMessage:
-    """The answer with an id for every call: a result could not name its call otherwise."""
-    calls, bad = answer.tool_calls, answer.invalid_tool_calls
-    if all(call["id"] for call in calls) and all(call["id"] for call in bad):
+def _results_of(ids: set[str], after: Sequence[BaseMessage]) -> list[Any]:
+    """The results under these ids, each as far as the next call that has its id."""
+    found: list[Any] = []
+    for message in after:
+        kind = kind_of(message)
+        if kind == "tool" and message.tool_call_id in ids:
+            found.append(message)
+        elif kind == "ai":
+            ids -= {call["id"] for call in _all_calls(message)}
+    return found
+
+
+def with_call_ids(answer: AIMessage, history: Sequence[BaseMessage], make: Callable[[], str]) -> AIMessage:
+    """The answer with an id for every call that no call has, here or in the history: a result could not name its call
+    otherwise. Some servers give none, or begin to count in each answer.
+    """
+    given = [call["id"] for call in _all_calls(answer)]
+    if not given:
         return answer
+    taken = {call["id"] for one in history if kind_of(one) == "ai" for call in _all_calls(one)}
+    ids: list[str] = []
+    for id in given:
+        ids.append(id if id and id not in taken else make())
+        taken.add(ids[-1])
+    if ids == given:
+        return answer
+    new = iter(ids)
     update: dict[str, Any] = {
-        "tool_calls": [call if call["id"] else {**call, "id": make()} for call in calls],
-        "invalid_tool_calls": [call if call["id"] else {**call, "id": make()} for call in bad],
+        "tool_calls": [{**call, "id": next(new)} for call in answer.tool_calls],
+        "invalid_tool_calls": [{**call, "id": next(new)} for call in answer.invalid_tool_calls],
     }
     return answer.model_copy(update=update)

@@ -14,6 +14,7 @@ from pregel.agents.middleware.compose import compose
 from pregel.agents.middleware.requests import ExtendedModelResponse, ModelRequest, ModelResponse
 from pregel.agents.models.base import ChatModel, ChatRequest, ToolSpec, aanswered, answered, tool_spec
 from pregel.agents.models.init import as_model
+from pregel.agents.recorded import RecordedAnswers
 from pregel.agents.schema_pydantic import InvalidArguments
 from pregel.agents.structured_output import (
     AutoStrategy,
@@ -66,7 +67,7 @@ class ModelNode:
         self.response_format, self.name, self.open_tools = response_format, name, open_tools
         self.known = {tool.name for tool in tools if isinstance(tool, Tool)}
         self.declared = _structured_names(response_format)
-        self.chain = compose(hooks, self._ask, _shown, _finished)
+        self.hooks = list(hooks)
 
     def flow(self, state: Mapping[str, Any], running: Any) -> AgentFlow[Any]:
         """The node's update."""
@@ -81,7 +82,7 @@ class ModelNode:
             state=state,
             runtime=running.runtime,
         )
-        answer: Answer = yield from self.chain(request)
+        answer = yield from self._answer(request, running)
         news: list[BaseMessage] = with_ids(list(answer.response.result))
         if messages is not history:  # what was mended is stored as the model saw it
             news = [RemoveMessage(REMOVE_ALL_MESSAGES), *with_ids(messages), *news]
@@ -90,17 +91,28 @@ class ModelNode:
             update["structured_response"] = answer.response.structured_response
         return [Command(update=update), *answer.commands] if answer.commands else update
 
+    def _answer(self, request: ModelRequest, task: Any) -> AgentFlow[Answer]:
+        """What the hooks come to, around answers that are recorded; without hooks the task's end records the answer."""
+        if not self.hooks:
+            return (yield from self._ask(request))
+        recorded = RecordedAnswers(task)
+        chain = compose(self.hooks, lambda asked: self._ask(asked, recorded), _shown, _finished)
+        answer: Answer = yield from recorded.voiding(chain(request))
+        return answer
+
     # -- the innermost step --------------------------------------------------------------------------------------------
 
-    def _ask(self, request: ModelRequest) -> AgentFlow[Answer]:
+    def _ask(self, request: ModelRequest, recorded: RecordedAnswers | None = None) -> AgentFlow[Answer]:
         model = as_model(request.model)
         strategy = self._strategy(request, model)
         asked = self._request(request, model, strategy)
-        answer: AIMessage = yield Either(lambda: answered(model, asked), lambda: aanswered(model, asked))
-        answer = with_call_ids(answer, _new_call_id)
-        if self.name is not None:
-            answer = answer.model_copy(update={"name": self.name})
-        return Answer(_read(answer, strategy))
+
+        def ask() -> AgentFlow[AIMessage]:
+            answer: AIMessage = yield Either(lambda: answered(model, asked), lambda: aanswered(model, asked))
+            answer = with_call_ids(answer, _messages_of(request.state), _new_call_id)
+            return answer if self.name is None else answer.model_copy(update={"name": self.name})
+
+        return Answer(_read((yield from (ask() if recorded is None else recorded.asked(ask))), strategy))
 
     def _strategy(self, request: ModelRequest, model: ChatModel) -> ToolStrategy[Any] | ProviderStrategy[Any] | None:
         strategy = as_strategy(request.response_format)
@@ -153,6 +165,11 @@ def _structured_names(response_format: ResponseFormat | None) -> frozenset[str]:
 def structured_names(response_format: ResponseFormat | None) -> frozenset[str]:
     """The names of the pseudo-tools by which a model may give its structured answer."""
     return _structured_names(response_format)
+
+
+def _messages_of(state: Any) -> Sequence[BaseMessage]:
+    found = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)
+    return found or ()
 
 
 def _new_call_id() -> str:

@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_run(commands)
     _add_resume(commands)
+    _add_chat(commands)
     _add_reads(commands)
     _add_upkeep(commands)
     _add_draw(commands)
@@ -105,6 +106,23 @@ def _add_resume(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     _thread(resume)
     resume.set_defaults(command="pregel.cli.runs:resume")
+
+
+def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    chat = commands.add_parser(
+        "chat",
+        help="talk to an agent, or to a model",
+        description="What you type is a message, or the answer to a question. An empty line goes on with a run that "
+        "was stopped or failed. Ctrl-D ends the conversation; its thread is kept.",
+        epilog=EXIT_CODES,
+        formatter_class=AS_WRITTEN,
+    )
+    chat.add_argument("graph", nargs="?", metavar="MODULE:AGENT", help="an agent, e.g. shop.helper:agent")
+    chat.add_argument("--model", metavar="PROVIDER:NAME", help="in place of an agent: a model without tools")
+    chat.add_argument("--system", metavar="TEXT", help="the system prompt of --model")
+    chat.add_argument("--thread", metavar="ID", help="the thread to go on with (default: a new one)")
+    chat.add_argument("--db", default="pregel.db", metavar="FILE", help="the SQLite file (default: %(default)s)")
+    chat.set_defaults(command="pregel.cli.chat:chat")
 
 
 def _add_reads(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

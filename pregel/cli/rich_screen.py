@@ -20,6 +20,9 @@ class RichScreen:
     def say(self, text: str = "") -> None:
         self.out.print(Text(text), soft_wrap=True)
 
+    def piece(self, text: str) -> None:
+        self.out.print(Text(text), end="", soft_wrap=True)
+
     def heading(self, text: str) -> None:
         self.out.print()
         self.out.print(Text(text, style="bold"), soft_wrap=True)

@@ -71,7 +71,7 @@ def _go(graph: Graph, given: object, options: argparse.Namespace, screen: Screen
     except Exception as error:
         ours = isinstance(error, StoreError | InternalError)
         if not ours and _row(graph, options.thread).seq == row.seq:  # nothing ran, nothing was written
-            raise CallError(_told(error)) from error
+            raise CallError(explained(error)) from error
         _tell_failure(error, options, screen)
         return FAILED
     state = graph.get_state(config)
@@ -122,13 +122,13 @@ def _tell_pause(state: StateSnapshot, options: argparse.Namespace, screen: Scree
 
 def _tell_failure(error: Exception, options: argparse.Namespace, screen: Screen) -> None:
     end = ": " if isinstance(error, PregelError) else ".\n"
-    screen.problem(f"The run failed{end}{_told(error)}")
+    screen.problem(f"The run failed{end}{explained(error)}")
     if options.json:
         told = {"type": type(error).__name__, "message": str(error)}
         screen.say(as_json({"thread": options.thread, "status": "failed", "error": told}))
 
 
-def _told(error: Exception) -> str:
+def explained(error: Exception) -> str:
     """An error of ours in its own words; one of the user's with the traceback that leads to it."""
     if not isinstance(error, PregelError):
         return _traceback(error)

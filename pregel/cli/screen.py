@@ -9,9 +9,11 @@ from typing import Protocol, TextIO
 
 
 class Screen(Protocol):
-    """What a command may write. `problem` goes to stderr, the rest to stdout."""
+    """What a command may write. `problem` goes to stderr, the rest to stdout; a `piece` leaves its line open."""
 
     def say(self, text: str = "") -> None: ...
+
+    def piece(self, text: str) -> None: ...
 
     def heading(self, text: str) -> None: ...
 
@@ -28,6 +30,9 @@ class PlainScreen:
 
     def say(self, text: str = "") -> None:
         print(text, file=self.out, flush=True)
+
+    def piece(self, text: str) -> None:
+        print(text, end="", file=self.out, flush=True)
 
     def heading(self, text: str) -> None:
         self.say(f"\n{text}")

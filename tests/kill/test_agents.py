@@ -14,15 +14,16 @@ from typing import Any
 import pytest
 
 import pregel
+from tests.kill import bookings
 from tests.kill.incident import POINTS
 
 TOP = Path(pregel.__file__).parents[1]
 
 
-def play(directory: Path, action: str, kill_at: str = "") -> Any:
+def play(directory: Path, *action: str, kill_at: str = "", program: str = "incident") -> Any:
     """What the program said; None when it died."""
     environment = {**os.environ, "PYTHONPATH": str(TOP), "KILL_AT": kill_at}
-    command = [sys.executable, "-W", "error", "-m", "tests.kill.incident", str(directory), action]
+    command = [sys.executable, "-W", "error", "-m", f"tests.kill.{program}", str(directory), *action]
     done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
     if done.returncode == -signal.SIGKILL:
         return json.loads(done.stdout) if done.stdout else None
@@ -34,13 +35,13 @@ def play(directory: Path, action: str, kill_at: str = "") -> Any:
 @pytest.mark.acceptance("S2-31", "S2-32", "S5-4")
 @pytest.mark.parametrize("point", POINTS)
 def test_an_incident_is_handled_once_wherever_its_process_dies(point: str, tmp_path: Path) -> None:
-    told = play(tmp_path, "run", point) or play(tmp_path, "resume", point)
+    told = play(tmp_path, "run", kill_at=point) or play(tmp_path, "resume", kill_at=point)
     (asked,) = told["asked"]
     proposal = asked["action_requests"][0]["args"]["proposal"]
 
-    again = play(tmp_path, "resume", point)
+    again = play(tmp_path, "resume", kill_at=point)
     assert told["asked"] == again["asked"]
-    told = play(tmp_path, "approve", point) or play(tmp_path, "resume", point)
+    told = play(tmp_path, "approve", kill_at=point) or play(tmp_path, "resume", kill_at=point)
 
     log = Counter((tmp_path / "log").read_text().splitlines())
     assert (1, 1) == (log["read logs"], log["read metrics"])
@@ -49,6 +50,25 @@ def test_an_incident_is_handled_once_wherever_its_process_dies(point: str, tmp_p
     assert (2 if point == "proposal made" else 1) == log["asked for a proposal"]
     assert told["last"].startswith("done: change-")
     assert (tmp_path / "died").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.acceptance("S0-14")
+@pytest.mark.parametrize("point", bookings.POINTS)
+def test_parallel_agents_come_to_checked_results_wherever_their_process_dies(point: str, tmp_path: Path) -> None:
+    assert play(tmp_path, kill_at=point, program="bookings") is None
+
+    told = play(tmp_path, kill_at=point, program="bookings")
+
+    assert ["failed", "booked", "needs_input"] == [one["status"] for one in told]
+    assert ["car", "flight", "hotel"] == [one["number"].partition("-")[0] for one in told]
+    log = Counter((tmp_path / "log").read_text().splitlines())
+    assert [1, 1, 1] == [log[f"booked {kind}"] for kind in bookings.KINDS]
+    asked = {line: count for line, count in log.items() if line.startswith("asked")}
+    assert 6 == len(asked)
+    if point == "flight recorded":
+        assert {1} == set(asked.values())
+    assert set(asked.values()) <= {1, 2}
 
 
 @pytest.mark.slow

@@ -58,9 +58,18 @@ def test_two_calls_of_one_id_keep_both_results() -> None:
     assert history == in_order(with_answers(list(history)))
 
 
-@pytest.mark.parametrize("bad", [None, ""])
-def test_calls_get_ids(bad: Any) -> None:
-    answer = AIMessage("", tool_calls=[{"name": "t", "args": {}, "id": bad}, CALLS[0]])
+@pytest.mark.parametrize("bad", [None, "", "1", "4"])
+def test_calls_get_ids_that_no_other_call_has(bad: Any) -> None:
+    answer = AIMessage("", tool_calls=[CALLS[0], {"name": "t", "args": {}, "id": bad}])
 
-    assert ["new", "1"] == [call["id"] for call in with_call_ids(answer, lambda: "new").tool_calls]
-    assert PARTS[5] is with_call_ids(PARTS[5], lambda: "new")  # type: ignore[arg-type]
+    assert ["1", "new"] == [call["id"] for call in with_call_ids(answer, [PARTS[5]], lambda: "new").tool_calls]
+    assert PARTS[5] is with_call_ids(PARTS[5], PARTS[:5], lambda: "new")  # type: ignore[arg-type]
+
+
+def test_an_id_that_is_used_again_names_another_call() -> None:
+    first, again = ToolMessage("first", tool_call_id="4"), ToolMessage("again", tool_call_id="4")
+    call = PARTS[5]
+
+    assert [call, first, call, again] == in_order(with_answers([call, first, call, again]))
+    mended = in_order(with_answers([call, PARTS[0], call, again]))
+    assert ["", "This tool call was not run", "h", "", "again"] == [one.text.partition(":")[0] for one in mended]

@@ -10,9 +10,9 @@ from typing import Any
 Turn = dict[str, Any]
 """A scripted answer.
 
-``text``, ``thinking``, ``tool_calls`` ([{id, name, args}]; `args` may be a str to be malformed), ``usage`` ((in, out)),
-``finish`` (the provider's own word), ``error`` ({status, type, message, retry_after}), ``split`` (seed of the cuts of a
-stream), ``cut`` (events after which the connection breaks).
+``id``, ``text``, ``thinking``, ``tool_calls`` ([{id, name, args}]; `args` may be a str to be malformed), ``usage``
+((in, out)), ``finish`` (the provider's own word), ``error`` ({status, type, message, retry_after}), ``split`` (seed of
+the cuts of a stream), ``cut`` (events after which the connection breaks).
 """
 
 
@@ -22,7 +22,7 @@ def openai_whole(turn: Turn, model: str) -> dict[str, Any]:
     if turn.get("tool_calls"):
         message["tool_calls"] = [_openai_call(call) for call in turn["tool_calls"]]
     return {
-        "id": "chatcmpl-1",
+        "id": turn.get("id", "chatcmpl-1"),
         "object": "chat.completion",
         "created": 1,
         "model": model,
@@ -36,7 +36,7 @@ def openai_events(turn: Turn, model: str, *, usage: bool) -> Iterator[str]:
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> str:
         choices = [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]
-        return _data(_openai_chunk(model, choices, usage))
+        return _data(_openai_chunk(turn, model, choices, usage))
 
     yield chunk({"role": "assistant", "content": "", "refusal": None})
     for part in _parts(turn.get("text") or "", turn):
@@ -49,7 +49,7 @@ def openai_events(turn: Turn, model: str, *, usage: bool) -> Iterator[str]:
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
     yield chunk({}, _openai_finish(turn))
     if usage:
-        yield _data({**_openai_chunk(model, [], False), "usage": _openai_usage(turn)})
+        yield _data({**_openai_chunk(turn, model, [], False), "usage": _openai_usage(turn)})
     yield "data: [DONE]\n\n"
 
 
@@ -57,7 +57,7 @@ def anthropic_whole(turn: Turn, model: str) -> dict[str, Any]:
     """A message."""
     used_in, used_out = turn.get("usage", (10, 5))
     return {
-        "id": "msg_1",
+        "id": turn.get("id", "msg_1"),
         "type": "message",
         "role": "assistant",
         "model": model,
@@ -116,8 +116,9 @@ def _event(name: str, value: dict[str, Any]) -> str:
     return f"event: {name}\n{_data({'type': name, **value})}"
 
 
-def _openai_chunk(model: str, choices: list[Any], usage: bool) -> dict[str, Any]:
-    chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": choices}
+def _openai_chunk(turn: Turn, model: str, choices: list[Any], usage: bool) -> dict[str, Any]:
+    chunk = {"id": turn.get("id", "chatcmpl-1"), "object": "chat.completion.chunk", "created": 1}
+    chunk |= {"model": model, "choices": choices}
     return {**chunk, "usage": None} if usage else chunk
 
 
