@@ -299,7 +299,7 @@ class CheckpointNotFoundError(UsageError, LookupError):
 
 
 class ReplayMismatchError(UsageError):
-    """A node that runs again called a graph with another input than the first time."""
+    """A node that runs again called a graph or a task with another input than the first time."""
 
     code = "REPLAY_MISMATCH"
 

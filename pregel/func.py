@@ -15,6 +15,7 @@ from pregel.config import running_task
 from pregel.constants import END, START
 from pregel.engine.caching import Caching
 from pregel.engine.calls import RETURNS, CallTask
+from pregel.engine.fingerprint import fingerprint
 from pregel.engine.future import CallFuture
 from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode
 from pregel.engine.pregel import Pregel
@@ -120,6 +121,8 @@ class _TaskFunction(Generic[P, T]):
         if not isinstance(caller, Task):
             raise OutsideRunError(f"Task {self.name!r} was called outside of a running node.")
         call = CallTask(caller, caller.count("call"), self.name, self.node, (args, kwargs))
+        if caller.frame.journal is not None:
+            call.fingerprint = fingerprint(caller.frame.journal.saver.serde, args, kwargs)
         return call.push()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

@@ -5,6 +5,7 @@
 3. The writers of the node an update is made for run as a task body, branches included; the node itself does not.
 4. An update for a node that is pending completes the step: what its siblings finished stays. An update for another node
    plans anew what comes after it, and the pending step is given up with all that it finished.
+5. What an updated subgraph had asked is open nowhere any more (`engine.unasked`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pregel.engine.plan import END, INPUT, START, TASKS, plan
 from pregel.engine.resume import FINGERPRINT, commit, handler_tasks, restore, stored_results
 from pregel.engine.snapshot import checkpoint_config, snapshot
 from pregel.engine.task import PULL, Task
+from pregel.engine.unasked import unasked_flow
 from pregel.errors import CheckpointNotFoundError, InvalidUpdateError, PregelError
 from pregel.types import StateSnapshot, StateUpdate
 
@@ -64,6 +66,7 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
     if saved is not None and saved.ns:  # what it hangs on, so that its parent goes on with it
         kept = {key: saved.metadata[key] for key in ("parents", FINGERPRINT) if key in saved.metadata}
         frame.metadata = {**frame.metadata, **kept}
+    unasked = (yield from unasked_flow(frame)) if frame.ns else []
     restore(frame, saved)
     if saved is None and supersteps[0][0].as_node != INPUT:
         frame.state.step = 0  # there is no input checkpoint before this one
@@ -80,7 +83,9 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
         tasks = plan(frame.plan, frame)
     except PregelError as error:
         return Result("failed", error=error)
-    step.release = Release("interrupted" if tasks else "idle", "updated" if tasks else "")
+    step.writes += unasked
+    pending = bool(tasks or frame.ns)  # a subgraph's task is still to end
+    step.release = Release("interrupted" if pending else "idle", "updated" if pending else "")
     yield step
     config = checkpoint_config(frame.run.thread, frame.ns, frame.state.checkpoint)
     if frame.ns:

@@ -49,12 +49,20 @@ class Authority:
     def claim(self) -> Claim:
         """The claim on the thread as it was loaded; ThreadBusy when another run holds it."""
         row = self.row
-        if self.after is not None and row.epoch != self.after:
-            raise ClaimMissed
-        dead = row.run is not None and self._may_take(row, row.run)
+        dead = self.may_begin()
         self.keep()
         pin = id_bytes(row.last_id) if row.last_id else None
         return Claim(row.epoch, row.gen, lease.this_owner(), dead, self.lease, pin=pin)
+
+    def may_begin(self) -> bool:
+        """Whether the run that the thread was loaded with is known to be over; ThreadBusy when it may go on.
+
+        What is asked of a thread that is held is judged once it is free, as it is then.
+        """
+        row = self.row
+        if self.after is not None and row.epoch != self.after:
+            raise ClaimMissed
+        return row.run is not None and self._may_take(row, row.run)
 
     def _may_take(self, row: ThreadRow, run: bytes) -> bool:
         """True when the run that holds the thread is known to be over; ThreadBusy when it may go on."""

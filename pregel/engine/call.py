@@ -7,7 +7,6 @@ import random
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import checked_place
@@ -18,13 +17,14 @@ from pregel.engine.authority import ClaimMissed
 from pregel.engine.chunks import checked_version, print_chunk
 from pregel.engine.contend import Contender, checked_concurrency
 from pregel.engine.family import family
+from pregel.engine.fingerprint import fingerprint
 from pregel.engine.frame import Frame, Run
 from pregel.engine.ids import Ids
 from pregel.engine.journal import Journal
 from pregel.engine.nested import place_of
 from pregel.engine.resume import Entry, Replay
 from pregel.engine.running import Running
-from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, SerializationError, ThreadBusy
+from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, ThreadBusy
 from pregel.tokens import connect
 from pregel.types import DURABILITIES, STREAM_MODES
 from pregel.warnings import warn_caller
@@ -214,7 +214,7 @@ class Call:
         made = GraphCall(node, node.count("graph"), self.graph, self.input, inner)
         made.output_keys = self.output_keys
         if run.journal is not None:
-            made.fingerprint = fingerprint(run.journal.saver.serde, self.input)
+            made.fingerprint = fingerprint(run.journal.saver.serde, (self.input,), {})
         return made
 
     def _store(self) -> Any:
@@ -296,15 +296,6 @@ def _is_here(loop: Any) -> bool:
     """Whether this code runs on that event loop."""
     asyncio = sys.modules.get("asyncio")  # importing it costs as much as importing this package
     return asyncio is not None and loop is not None and asyncio._get_running_loop() is loop
-
-
-def fingerprint(serde: Any, value: Any) -> str:
-    """What tells inputs apart: 32 hex characters; empty for one that cannot be stored."""
-    try:
-        kind, blob = serde.dumps_typed(value)
-    except SerializationError:
-        return ""
-    return blake2b(blob, digest_size=16, key=kind.encode()[:64]).hexdigest()
 
 
 def _inherited(node: Running | None, given: RunnableConfig | None) -> RunnableConfig | None:

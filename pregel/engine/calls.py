@@ -5,6 +5,9 @@
 2. Its result is stored first, then its future is settled.
 3. A task has ended when all its calls have: its end is held back until then. A failed or cancelled one cancels them.
 4. Asked beats everything here too: a caller that returned although a call of its asked is paused.
+5. What is stored is given to a call with the same arguments only. Another one in its place fails the caller, whatever
+   the caller makes of that error: its code went another way than before.
+6. A failure that the caller caught is told again, one that ended the caller is not (`engine.failure`).
 """
 
 from __future__ import annotations
@@ -15,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 from pregel.checkpoint.keys import hash16
 from pregel.checkpoint.records import ERROR, MEMO, TaskWrites, Write
 from pregel.engine.effects import Done, Event, Failed, Gone, Noted, Paused, Pushed, Settled, Step, TaskEvent
+from pregel.engine.failure import Failure, comes_from, may_be_caught, packed, unpacked
 from pregel.engine.future import CallFuture
 from pregel.engine.ids import interrupt_id, task_parts, uuid_text
 from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode
 from pregel.engine.resume import mismatch
 from pregel.engine.task import PUSH, Task, path_text
 from pregel.engine.trace import show_end, show_starts
-from pregel.errors import CallWithdrawn, GraphInterrupt, OutsideRunError
+from pregel.errors import CallWithdrawn, GraphInterrupt, OutsideRunError, ReplayMismatchError
 from pregel.types import Interrupt
 
 if TYPE_CHECKING:
@@ -37,7 +41,9 @@ ENDS = (Done, Failed, Paused, Gone)
 class CallTask(Task):
     """One call of a function from inside a task; `future` is what its caller waits for."""
 
-    fingerprint = ""  # of what a graph is called with
+    parent: Task
+    fingerprint = ""  # of what it is called with, where results are stored
+    behind: Sequence[CallTask] = ()  # the calls of its caller that had failed when it was made
 
     def __init__(self, parent: Task, index: int | str, name: str, node: PregelNode, arg: Any) -> None:
         super().__init__(parent.frame, name, node, (PUSH, parent.path, index, True), (PUSH,))
@@ -107,6 +113,9 @@ class Calls:
         self.out: dict[Task, set[CallTask]] = {}  # caller -> its calls that are out
         self.held: dict[Task, TaskEvent] = {}  # ends of callers whose calls are out
         self.asked: dict[Task, dict[str, tuple[Interrupt, ...]]] = {}  # caller -> what its calls asked, by path
+        self.failures: dict[Task, dict[CallTask, Failure]] = {}  # caller -> what failed, and it may have caught
+        self.passed_by: set[CallTask] = set()  # failed calls after which their caller has done something
+        self.astray: dict[Task, ReplayMismatchError] = {}  # callers that made another call than before
 
     def push(self, event: Pushed, step: Step) -> None:
         """A task calls: the stored result, or one more task."""
@@ -114,9 +123,11 @@ class Calls:
         if not self._open(task):
             settle(step, made.future, error=CallWithdrawn())
             return
+        task.touch()
+        if task in self.failures:
+            made.behind = tuple(self.failures[task])
         stored = self.frame.recalled.get(made.id)
-        if stored is not None:
-            self._recall(made, stored, step)
+        if stored is not None and self._recall(made, stored, step):
             return
         self.out.setdefault(task, set()).add(made)
         self.barrier.open.add(made)
@@ -131,6 +142,7 @@ class Calls:
         if not self._open(event.task):
             settle(step, event.future, error=CallWithdrawn())
             return
+        event.task.touch()
         record = memo_record(event.task, event.key, event.value)
         self.frame.recalled[str(record.task)] = [
             Write(str(record.task), -7, MEMO, event.value, record.path, record.name)
@@ -149,6 +161,10 @@ class Calls:
             if isinstance(event, Failed | Gone):
                 step.cancel = [*step.cancel, *((call, False) for call in out)]
             return None
+        if (wrong := self.astray.get(task)) is not None and not isinstance(event, Failed | Gone):
+            event = Failed(task, wrong)
+        if isinstance(event, Failed) and (failures := self.failures.pop(task, None)) is not None:
+            self._give_up(failures, event.error)
         if isinstance(event, Done) and (asked := self.asked.get(task)):
             event = Paused(task, tuple(question for path in sorted(asked) for question in asked[path]))
         if isinstance(task, CallTask):
@@ -173,17 +189,29 @@ class Calls:
         barrier = self.barrier
         return task in barrier.open and task not in self.held and not barrier.cancelled and not barrier.failed
 
-    def _recall(self, made: CallTask, stored: Sequence[Write], step: Step) -> None:
-        """A call that ended before: its result, unless a graph was called with something else then."""
+    def _recall(self, made: CallTask, stored: Sequence[Write], step: Step) -> bool:
+        """Tell a call that ended before how it did; False when it is to run again."""
         values = {write.channel: write.value for write in stored}
-        if values.get(MEMO, made.fingerprint) != made.fingerprint:
-            settle(step, made.future, error=mismatch(made.name, self.frame.run.thread))
-            return
-        settle(step, made.future, values.get(RETURN))
+        kept = values.get(MEMO, made.fingerprint)
+        failure = unpacked(kept) if isinstance(kept, list) else kept if isinstance(kept, Failure) else None
+        if failure is None and RETURN not in values:
+            return False
+        if (kept if failure is None else failure.fingerprint) != made.fingerprint:
+            error = mismatch(made.name, self.frame.run.thread, "graph" if isinstance(made, GraphCall) else "task")
+            self.astray[made.parent] = error
+            settle(step, made.future, error=error)
+        elif failure is not None:
+            self.failures.setdefault(made.parent, {})[made] = failure
+            settle(step, made.future, error=failure.error)
+        else:
+            self.passed_by.update(made.behind)
+            settle(step, made.future, values[RETURN])
+        return True
 
     def _ended(self, call: CallTask, event: TaskEvent, step: Step) -> None:
         """A call is over, or is tried again."""
         barrier, caller = self.barrier, call.parent
+        caller.touch()
         if call in barrier.late:  # it passed a limit before it ended
             event = Failed(call, barrier.late[call])
         barrier.open.remove(call)
@@ -201,7 +229,7 @@ class Calls:
             if again is not None:
                 out.add(again)  # type: ignore[arg-type]  # the next attempt of a call is one
                 return
-            barrier.keep(call, [(ERROR, event.error)])
+            self._failed(call, event.error)
             settle(step, call.future, error=event.error)
             if self.frame.traced:
                 show_end(self.frame, step, call, error=event.error)
@@ -213,6 +241,7 @@ class Calls:
     def _returned(self, call: CallTask, event: Done, step: Step) -> None:
         rows = [*event.writes, (MEMO, call.fingerprint)] if call.fingerprint else event.writes
         self.barrier.keep(call, rows)
+        self.passed_by.update(call.behind)
         self.frame.recalled[call.id] = [Write(call.id, i, name, value, "", "") for i, (name, value) in enumerate(rows)]
         value = event.writes[0][1] if event.writes else None
         if "updates" in self.frame.shows and not isinstance(call, GraphCall):
@@ -220,6 +249,33 @@ class Calls:
         if self.frame.traced:
             show_end(self.frame, step, call, result={RETURN: value})
         settle(step, call.future, value)
+
+    def _failed(self, call: CallTask, error: BaseException) -> None:
+        """A call failed for good. A caller that is still there may catch it."""
+        barrier, caller = self.barrier, call.parent
+        rows: list[tuple[str, Any]] = [(ERROR, error)]
+        if isinstance(error, ReplayMismatchError):  # of a called graph, which had got further with other input
+            self.astray[caller] = error
+        elif may_be_caught(error) and not (caller in self.held or barrier.cancelled or barrier.failed):
+            failure = Failure(call.fingerprint, error)
+            self.failures.setdefault(caller, {})[call] = failure
+            self.frame.recalled[call.id] = [Write(call.id, -7, MEMO, failure, "", "")]
+            if self._replaces:
+                rows.append((MEMO, packed(failure, self.frame.journal.saver.serde)))  # type: ignore[union-attr]  # it is there
+        barrier.keep(call, rows)
+
+    def _give_up(self, failures: dict[CallTask, Failure], error: BaseException) -> None:
+        """A caller failed: the calls that it failed of run again when it does."""
+        for call, failure in failures.items():
+            if call not in self.passed_by or comes_from(error, failure.error):
+                self.frame.recalled.pop(call.id, None)
+                if self._replaces:
+                    self.barrier.keep(call, [(MEMO, failure.fingerprint)])
+
+    @property
+    def _replaces(self) -> bool:
+        """Whether what is stored of a call can be replaced: a saver with the reference's verbs only keeps the first."""
+        return self.frame.journal is not None and self.frame.journal.renews
 
 
 def settle(step: Step, future: CallFuture[Any], value: Any = None, error: BaseException | None = None) -> None:

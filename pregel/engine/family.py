@@ -261,8 +261,8 @@ class Family:
                 owner = self.owners.pop(event.task, None) if ended else self.owners.get(event.task)
                 if ended:
                     self.stopped.discard(event.task)
-                    if owner is not None and owner.task is not None and owner.task.clock is not None:
-                        owner.task.touch()  # a subgraph whose nodes come in is not idle
+                    if owner is not None and owner.task is not None:
+                        owner.task.touch()  # a graph whose nodes come in is not idle, nor is what it runs in
                 if owner is not None and isinstance(event, Entered):
                     self._entered(owner, event, cancelled)
                 elif owner is not None:

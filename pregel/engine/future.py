@@ -74,7 +74,8 @@ class CallFuture(Future[T]):
         if self.done():
             return
         if isinstance(error, StopIteration):  # which a coroutine cannot raise
-            error = RuntimeError("A task raised StopIteration.").with_traceback(error.__traceback__)
+            stop, error = error, RuntimeError("A task raised StopIteration.").with_traceback(error.__traceback__)
+            error.__cause__ = stop
         if error is None:
             self.set_result(value)
         else:

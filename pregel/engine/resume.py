@@ -1,7 +1,8 @@
 """How a frame begins: what is loaded, what the call means (new input, resume, answer, replay), and the first records.
 
 1. Nothing is written, and no task planned, before the whole call was understood; a call that makes no sense ends in a
-   named error with the thread untouched.
+   named error with the thread untouched. On a thread that another run holds nothing is understood yet: the call waits,
+   or is refused, first.
 2. An answer is bound to the question it answers before anything runs, and stored with the claim.
 3. A call that addresses a checkpoint by id is a replay: stored results below it are not reused, and the run goes on as
    a fork, so the old branch stays.
@@ -130,6 +131,7 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
             return Result("cancelled")
         saved, head = loaded.opened.saved[0], loaded.opened.heads.get(frame.ns, "")
         if frame.is_root:
+            frame.journal.may_begin()
             frame.run.died = loaded.opened.thread.run is not None
     try:
         return _open(frame, entry, saved, head)
@@ -174,10 +176,11 @@ def _is_of_this_task(frame: Frame, saved: Saved) -> bool:
     return all(stood_on.get(ns, checkpoint) == checkpoint for ns, checkpoint in frame.parents.items())
 
 
-def mismatch(name: str, thread: str) -> ReplayMismatchError:
-    """The error of a graph that a node, running again, calls with something else than the first time."""
+def mismatch(name: str, thread: str, what: str = "graph") -> ReplayMismatchError:
+    """The error of a graph or task that a node, running again, calls with something else than the first time."""
+    given = "another input" if what == "graph" else "other arguments"
     return ReplayMismatchError(
-        f"A node runs again, and calls graph {name!r} with another input than the first time.",
+        f"A node runs again, and calls {what} {name!r} with {given} than the first time.",
         fix="Make the input from the state, or keep what changes (times, random numbers) with runtime.step.",
         thread=thread,
     )

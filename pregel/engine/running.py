@@ -46,6 +46,7 @@ class Running:
     answers: Mapping[str, Any] = {}
     writes: list[tuple[str, Any]] = []
 
+    parent: Running | None = None  # the task that calls this one, if it is a call
     outside = False  # it writes what an update from outside gives; its node does not run
     asked: tuple[Interrupt, ...] = ()
     closed = False
@@ -139,7 +140,7 @@ class Running:
         """Stream a value in mode ``custom``; nothing when nobody listens, InternalError after the attempt is over."""
         if self.closed:
             raise InternalError("A node streamed after it had ended.", fix="Stream only while the node runs.")
-        if self.clock is not None or self.frame.inside is not None:
+        if self.is_watched:
             self.touch()
         if self.listens("custom"):
             self.frame.run.post((self.frame.ns, "custom", chunk))
@@ -151,7 +152,7 @@ class Running:
     def show(self, mode: str, data: Any) -> None:
         """Show something in a mode that `listens`; what comes after the attempt is over is dropped."""
         if not self.closed:
-            if self.clock is not None or self.frame.inside is not None:
+            if self.is_watched:
                 self.touch()
             self.frame.run.post((self.frame.ns, mode, data))
 
@@ -165,13 +166,18 @@ class Running:
             raise NodeTimeoutError(f"This attempt of node {self.name!r} was given up.", node=self.name, step=self.step)
         self.touch(beat=True)
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether this task, or one around it, may have a limit."""
+        return self.clock is not None or self.frame.inside is not None or self.parent is not None
+
     def touch(self, *, beat: bool = False) -> None:
-        """Something happened in this task: it, and the tasks around its graph, are not idle."""
+        """Something happened in this task: it, its callers, and the tasks around its graph, are not idle."""
         task: Running | None = self
         while task is not None:
             if task.clock is not None and (beat or task.clock.auto):
                 task.clock.touch()
-            task = task.frame.inside
+            task = task.frame.inside if task.parent is None else task.parent
 
     @property
     def config(self) -> RunnableConfig:

@@ -6,6 +6,7 @@ from planted.bug import mutant
 
 CALLS = "tests/simulation/test_explore_calls.py::test_tasks_end_the_same_after_every_death"
 CALLERS = "tests/behaviour/test_task_callers.py"
+REPLAY = "tests/behaviour/test_task_replay.py"
 TASKS = "tests/behaviour/test_tasks.py"
 POLICIES = "tests/simulation/test_explore_policies.py"
 
@@ -75,6 +76,41 @@ MUTANTS = (
         "pregel/engine/resume.py",
         "if resuming and saved is not None and saved.metadata",
         "if False and saved is not None and saved.metadata",
+    ),
+    mutant(
+        "call: a failure that was caught is not kept",
+        f"{REPLAY}::test_a_failure_that_was_caught_is_told_again",
+        "pregel/engine/calls.py",
+        "rows.append((MEMO, packed(",
+        "list().append((MEMO, packed(",
+    ),
+    mutant(
+        "call: a failure that ended its caller is kept",
+        f"{REPLAY}::test_a_failure_that_ended_its_caller_is_tried_again",
+        "pregel/engine/calls.py",
+        "if call not in self.passed_by or comes_from(error, failure.error):",
+        "if False:",
+    ),
+    mutant(
+        "call: its arguments are not compared",
+        f"{REPLAY}::test_another_call_in_the_place_of_one_that_ended_is_an_error",
+        "pregel/engine/calls.py",
+        "failure.fingerprint) != made.fingerprint:",
+        "failure.fingerprint) is None:",
+    ),
+    mutant(
+        "update: the graphs around a subgraph go on asking",
+        "tests/behaviour/test_updates_pending.py::test_an_update_of_a_subgraph_takes_its_question_from_the_graphs_around_it",
+        "pregel/engine/admin.py",
+        "    step.writes += unasked\n",
+        "",
+    ),
+    mutant(
+        "an answer is judged before its turn",
+        "tests/behaviour/test_concurrency.py::test_an_answer_is_judged_when_its_turn_has_come",
+        "pregel/engine/resume.py",
+        "            frame.journal.may_begin()\n",
+        "",
     ),
     mutant(
         "a rejected answer stays bound",

@@ -13,6 +13,7 @@ import pytest
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.records import Hold
 from pregel.errors import GraphDrained, InvalidInputError, ThreadBusy
+from pregel.types import Command, interrupt
 
 from .conftest import Runner
 from .marks import Saver, Thread, chain, mark, parallel
@@ -82,6 +83,38 @@ def test_enqueue_waits_for_the_other_run(run: Runner, saver: Saver, thread: Thre
 
     assert ended["a"] == ["held", "first", "second"]
     assert outcome[0]["a"] == ["held", "first", "second", "new", "x"]
+
+
+def test_an_answer_is_judged_when_its_turn_has_come(run: Runner, saver: Saver, thread: Thread) -> None:
+    reached, go = threading.Event(), threading.Event()
+
+    def asks(state: Any) -> dict[str, Any]:
+        reached.set()
+        assert go.wait(30)
+        return {"a": [interrupt("who?")]}
+
+    app = chain("x", x=asks).compile(checkpointer=saver)
+    first, _ = beside(lambda: Runner().invoke(app, {"a": ["held"]}, thread("1")))
+    assert reached.wait(30)
+    with pytest.raises(ThreadBusy):  # nobody can say yet whether there will be a question
+        run.invoke(app, Command(resume="me"), thread("1"))
+    waiting, outcome = beside(lambda: run.invoke(app, Command(resume="me"), thread("1"), concurrency="enqueue"))
+
+    go.set()
+    first.join(30)
+    waiting.join(30)
+
+    assert [["held", "me"]] == [one["a"] for one in outcome]
+
+
+def test_to_go_on_is_judged_then_as_well(run: Runner, saver: Saver, thread: Thread, plain: Any) -> None:
+    held = Held(Runner(), saver, thread("1"))
+    waiting, outcome = beside(lambda: run.invoke(plain, None, thread("1"), concurrency="enqueue"))
+
+    ended = held.end()
+    waiting.join(30)
+
+    assert [ended["a"]] == [one["a"] for one in outcome]
 
 
 def test_enqueue_gives_up_after_its_wait(run: Runner, saver: Saver, thread: Thread, plain: Any) -> None:

@@ -14,12 +14,13 @@ import pytest
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.config import get_stream_writer
 from pregel.errors import InternalError, InvalidInputError, NodeTimeoutError, StepTimeoutError
+from pregel.func import task
 from pregel.graph import START, StateGraph
 from pregel.runtime import Runtime
 from pregel.types import Command, RetryPolicy, Send, TimeoutPolicy, interrupt
 
 from .conftest import Runner
-from .marks import Saver, Thread, mark
+from .marks import Saver, Thread, chain, mark
 
 SOON = 0.03  # seconds
 NOW = RetryPolicy(initial_interval=0.0, jitter=False, max_attempts=3)
@@ -131,6 +132,35 @@ def test_what_is_streamed_counts_as_activity_unless_only_heartbeats_do(refresh_o
         with pytest.raises(NodeTimeoutError) as caught:
             asyncio.run(app.ainvoke({"a": []}))
         assert ("idle", 2 * SOON) == (caught.value.kind, caught.value.timeout)
+
+
+@pytest.mark.parametrize("kind", ["tasks", "graphs", "a graph that goes on", "a task that streams"])
+def test_a_node_whose_calls_make_progress_is_not_idle(kind: str) -> None:
+    async def pause(state: Any = None) -> None:
+        await asyncio.wait({asyncio.ensure_future(asyncio.Event().wait())}, timeout=SOON)
+
+    async def stream() -> None:
+        write = get_stream_writer()
+        for _ in range(8):
+            await pause()
+            write("alive")
+
+    short, long = one(pause).compile(), chain(*"12345678", **dict.fromkeys("12345678", pause)).compile()
+
+    async def node(state: Any) -> dict[str, Any]:
+        if kind == "a graph that goes on":
+            await long.ainvoke({"a": []})
+        elif kind == "a task that streams":
+            await task(stream)()
+        else:
+            for _ in range(8):
+                await (task(pause)() if kind == "tasks" else short.ainvoke({"a": []}))
+        return {"a": ["alive"]}
+
+    app = one(node, timeout=TimeoutPolicy(idle_timeout=6 * SOON)).compile(checkpointer=InMemorySaver())
+
+    config: Any = {"configurable": {"thread_id": "1"}}
+    assert {"a": ["alive"]} == asyncio.run(app.ainvoke({"a": []}, config))
 
 
 def test_a_question_that_was_asked_before_the_limit_is_not_lost(thread: Thread) -> None:

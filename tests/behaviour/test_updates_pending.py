@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pregel.errors import UnknownInterruptError
 from pregel.graph import START
 from pregel.types import Command, interrupt
 
@@ -94,3 +95,28 @@ def test_an_update_as_a_node_that_waited_for_others_is_its_turn(
     assert run.state(app, thread("1")).next == ("e",)
     assert run.invoke(app, None, thread("1")) == {"a": ["x", "y", "u", "e"]}
     assert run.invoke(app, {"a": []}, thread("1"), interrupt_before=[])["a"][4:] == ["x", "y", "z", "e"]
+
+
+@pytest.mark.parametrize("as_node", ["asks", None])
+def test_an_update_of_a_subgraph_takes_its_question_from_the_graphs_around_it(
+    run: Runner, saver: Saver, thread: Thread, as_node: str | None
+) -> None:
+    inner = chain("asks", "after", asks=lambda state: {"a": [interrupt("inner?")]}).compile()
+    middle = chain("middle", middle=inner).compile()
+    app = parallel("x", "y", x=middle, y=lambda state: {"a": [interrupt("other?")]}).compile(checkpointer=saver)
+    asked = run.invoke(app, {"a": ["in"]}, thread("1"))["__interrupt__"]
+    [old] = [question.id for question in asked if question.value == "inner?"]
+    [outer] = [task.state for task in run.state(app, thread("1"), subgraphs=True).tasks if task.state is not None]
+
+    run.update(app, outer.tasks[0].state.config, {"a": ["mended"]}, as_node=as_node)
+
+    assert ["other?"] == [question.value for question in run.state(app, thread("1")).interrupts]
+    with pytest.raises(UnknownInterruptError, match=old):
+        run.invoke(app, Command(resume={old: "lost"}), thread("1"))
+    ended = run.invoke(app, Command(resume="here"), thread("1"))
+    if as_node is None:
+        [again] = ended["__interrupt__"]
+        assert "inner?" == again.value != old
+        ended = run.invoke(app, Command(resume="there"), thread("1"))
+    assert "here" in ended["a"]
+    assert (as_node is None) == ("there" in ended["a"])
