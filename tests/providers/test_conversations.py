@@ -55,4 +55,4 @@ def test_no_request_of_two_hundred_conversations_is_refused(service: Service, pr
     happened: Counter[str] = Counter()
     for seed in range(200):
         assert [] == refusals(service, providers, seed, happened), f"seed {seed}"
-    assert [] == [event for event in (*EVENTS, "summaries") if happened[event] < 10], happened
+    assert [] == [event for event in (*EVENTS, "summaries") if not happened[event]], happened
