@@ -154,6 +154,7 @@ class _Agent:
         if name is not None:
             metadata["lc_agent_name"] = name
         made = graph.compile(name=name, **options)
+        made.operation = "invoke_agent"
         bound: AgentGraph = made.with_config({"recursion_limit": RECURSION_LIMIT, "metadata": metadata})  # type: ignore[assignment]
         return bound
 

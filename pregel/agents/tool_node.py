@@ -32,6 +32,7 @@ from pregel.flow import arun, run
 from pregel.messages import REMOVE_ALL_MESSAGES, ToolCall, ToolMessage, whole_messages, with_ids
 from pregel.messages.convert import kind_of
 from pregel.runnable import Runnable, is_async_callable
+from pregel.telemetry import Span, active
 from pregel.tokens import Sink, tool_sink
 from pregel.types import Command
 
@@ -150,7 +151,10 @@ class ToolNode(Runnable):
     def _blocking(self, call: Any, base: ToolRuntime[Any, Any]) -> Any:
         token = question_scope.set(str(call["id"]))
         try:
-            return run(self._call_flow(call, base), block)
+            if (telemetry := active()) is None:
+                return run(self._call_flow(call, base), block)
+            with telemetry.tool(call) as span:
+                return _told_to(span, run(self._call_flow(call, base), block))
         finally:
             question_scope.reset(token)
 
@@ -160,7 +164,10 @@ class ToolNode(Runnable):
                 return await self._awaiting(call, base)
         token = question_scope.set(str(call["id"]))
         try:
-            return await arun(self._call_flow(call, base), wait)
+            if (telemetry := active()) is None:
+                return await arun(self._call_flow(call, base), wait)
+            with telemetry.tool(call) as span:
+                return _told_to(span, await arun(self._call_flow(call, base), wait))
         finally:
             question_scope.reset(token)
 
@@ -264,6 +271,14 @@ class _Shown:
             self.sink({"event": "tool-error", **self.id, "message": result.text})
         else:
             self.sink({"event": "tool-finished", **self.id, "output": result})
+
+
+def _told_to(span: Span, result: Any) -> Any:
+    """A call's answer, after its span was told of an error in it."""
+    for one in result if isinstance(result, list) else [result]:
+        if getattr(one, "status", "success") == "error":
+            span.fail("tool_error")
+    return result
 
 
 def tools_condition(state: Any, messages_key: str = "messages") -> Literal["tools", "__end__"]:

@@ -25,7 +25,7 @@ from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode
 from pregel.engine.resume import mismatch
 from pregel.engine.task import PUSH, Task, path_text
 from pregel.engine.trace import show_end, show_starts
-from pregel.errors import CallWithdrawn, GraphInterrupt, OutsideRunError, ReplayMismatchError
+from pregel.errors import CallWithdrawn, GraphInterrupt, InvalidUpdateError, OutsideRunError, ReplayMismatchError
 from pregel.types import Interrupt
 
 if TYPE_CHECKING:
@@ -75,6 +75,15 @@ class CallTask(Task):
         while isinstance(task, CallTask):
             task = task.parent
         return interrupt_id(task.id, f"{self.id} {scope}" if scope else self.id, index)
+
+    def write(self, channel: str, value: Any) -> None:
+        """Refused: what a call gives is what it returns, and its caller may be another one the next time."""
+        raise InvalidUpdateError(
+            f"A call of {self.name!r} wrote to {channel!r}, but a @task has no state to write to.",
+            fix="Return it, and write it from the node that calls the task.",
+            node=self.name,
+            channel=channel,
+        )
 
     def read(self) -> Any:
         """The arguments, as they were given."""

@@ -21,12 +21,13 @@ import inspect
 import os
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pregel.constants import LIFECYCLE
+from pregel.engine.body import run_body
 from pregel.engine.body_async import arun_body
 from pregel.engine.clock import Clock, left_behind, timed_out
 from pregel.engine.effects import (
@@ -43,6 +44,7 @@ from pregel.engine.effects import (
     Pushed,
     Result,
     Step,
+    TaskEvent,
     Timeout,
 )
 from pregel.engine.gate import Gate, Paced
@@ -66,6 +68,8 @@ class AwaitingDriver:
     ) -> None:
         self.flow = flow
         self.journal = journal
+        self.body: Callable[[Task], TaskEvent] = run_body  # of what runs on threads
+        self.loop_body: Callable[[Task], Coroutine[Any, Any, TaskEvent]] = arun_body
         self.live = live
         self.room = room
         self.result: Result | None = None
@@ -217,7 +221,7 @@ class AwaitingDriver:
     async def _start(self, tasks: list[Task], events: list[Event]) -> None:
         if len(tasks) == 1 and not self.jobs and not self.timers and not self.live and awaits(tasks[0]):
             self.inline = tasks[0]
-            event = await arun_body(tasks[0])  # when this is cancelled, winding down hears that it is gone
+            event = await self.loop_body(tasks[0])  # when this is cancelled, winding down hears that it is gone
             self.inline = None
             if self.beside is not None:
                 await self._take_back(events)
@@ -245,7 +249,7 @@ class AwaitingDriver:
         if awaits(task):
             self.jobs[task] = self.loop.create_task(self._body(task), context=context)
             return
-        job = self.jobs[task] = Job(task, context, self.post_from_thread)
+        job = self.jobs[task] = Job(task, context, self.post_from_thread, self.body)
         shared_pool().submit(job)
         if hand is not None:
             hand.hands.put(job)
@@ -313,7 +317,7 @@ class AwaitingDriver:
         if task.clock is not None:
             task.clock.begin()
         try:
-            event = await (arun_body(task) if self.gate is None else Paced(arun_body(task), self.gate))
+            event = await (self.loop_body(task) if self.gate is None else Paced(self.loop_body(task), self.gate))
         except asyncio.CancelledError:
             pass  # whoever cancelled it hears Gone
         except BaseException as error:

@@ -42,6 +42,7 @@ from pregel.engine.effects import (
     Pushed,
     Result,
     Step,
+    TaskEvent,
     Timeout,
 )
 from pregel.engine.gate import Gate
@@ -66,6 +67,7 @@ class BlockingDriver:
     ) -> None:
         self.flow = flow
         self.journal = journal
+        self.body: Callable[[Task], TaskEvent] = run_body
         self.live = live  # chunks must show before their node ends: no node runs on the caller's thread
         self.room = room
         self.result: Result | None = None
@@ -115,7 +117,7 @@ class BlockingDriver:
                     yield self.out.popleft()
                 if len(step.start) == 1 and self.free and not (step.cancel or step.after):
                     self.inline = step.start[0]
-                    event = copy_context().run(run_body, step.start[0])
+                    event = copy_context().run(self.body, step.start[0])
                     self.inline = None
                     if self.beside is not None:
                         self._take_back(reply)
@@ -142,6 +144,7 @@ class BlockingDriver:
                 self._withdraw_calls()
 
     loop = None  # it lives on none
+    loop_body = None
 
     def push(self, event: Pushed | Noted) -> None:
         """Hear what a task calls, from whatever thread."""
@@ -222,7 +225,7 @@ class BlockingDriver:
 
     def _start(self, tasks: list[Task], events: list[Event]) -> None:
         if len(tasks) == 1 and self.free:
-            events.append(copy_context().run(run_body, tasks[0]))
+            events.append(copy_context().run(self.body, tasks[0]))
             return
         for task in tasks:
             if task.clock is not None and still_runs(task):
@@ -230,7 +233,9 @@ class BlockingDriver:
                 events.append(Failed(task, left_behind(timed_out(task, "run", 0.0))))
                 continue
             hand = task.call or task.frame.caller
-            job = self.jobs[task] = Job(task, copy_context() if hand is None else hand.context.copy(), self.inbox.put)
+            job = self.jobs[task] = Job(
+                task, copy_context() if hand is None else hand.context.copy(), self.inbox.put, self.body
+            )
             if self.room is not None and len(self.jobs) - len(self.waiting) - self._lent() > self.room:
                 self.waiting.append(job)
             else:

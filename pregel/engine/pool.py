@@ -24,9 +24,12 @@ from pregel.engine.task import Task
 class Job:
     """One attempt of a task, waiting for a hand."""
 
-    __slots__ = ("context", "is_over", "post", "task", "ticket")
+    __slots__ = ("body", "context", "is_over", "post", "task", "ticket")
 
-    def __init__(self, task: Task, context: Context, post: Callable[[Event], None]) -> None:
+    def __init__(
+        self, task: Task, context: Context, post: Callable[[Event], None], body: Callable[[Task], Event] = run_body
+    ) -> None:
+        self.body = body
         self.task = task
         self.context = context
         self.post = post
@@ -48,7 +51,7 @@ class Job:
             clock.begin()
         event: Event
         try:
-            event = self.context.run(run_body, self.task)
+            event = self.context.run(self.body, self.task)
         except BaseException as error:  # KeyboardInterrupt or SystemExit in a worker: the driver raises it
             event = Failed(self.task, error)
         if clock is not None:

@@ -65,6 +65,7 @@ class Pregel(Runnable):
     """
 
     is_graph = True
+    operation = "invoke_workflow"  # what traces call a run of it
     has_async = True
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.config import RunnableConfig, merge_configs, question_scope
 from pregel.engine.ids import idempotency_key, interrupt_id
-from pregel.engine.spoken import speaker
+from pregel.engine.spoken import about, speaker
 from pregel.engine.state import hand_out
 from pregel.errors import GraphInterrupt, InternalError, InvalidUpdateError, NodeError, NodeTimeoutError
 from pregel.runtime import ExecutionInfo, Runtime, ServerInfo
@@ -155,6 +155,16 @@ class Running:
             if self.is_watched:
                 self.touch()
             self.frame.run.post((self.frame.ns, mode, data))
+
+    def push_message(self, message: Any, channel: str | None) -> None:
+        """Show a message at once in mode ``messages``, after writing it to a channel, if one is given."""
+        if channel is not None:
+            self.write(channel, message)
+        elif self.closed:
+            raise InternalError("A node pushed a message after it had ended.", fix="Push only while the node runs.")
+        if self.listens("messages"):
+            self.frame.run.spoken.add(message.id)
+            self.show("messages", (message, about(self)))
 
     def token_sink(self, tags: Sequence[str], metadata: Mapping[str, Any] | None) -> Callable[[Any], None] | None:
         """Where a model call inside this task reports its chunks; None when nobody listens."""

@@ -15,11 +15,13 @@ from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.parked import Parked
 from pregel.errors import GraphInterrupt
+from pregel.telemetry import active
 from pregel.types import GraphOutput
 
 if TYPE_CHECKING:
     from pregel.engine.drive_async import AwaitingDriver
     from pregel.engine.journal_async import AwaitingJournal
+    from pregel.telemetry import Telemetry
 
 
 def output_of(call: Call, result: Result) -> Any:
@@ -49,6 +51,8 @@ def blocking_driver(call: Call) -> BlockingDriver:
     frame, flow = call.start(BlockingJournal)
     driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
     frame.run.post, frame.run.host = driver.post, driver
+    if (telemetry := active()) is not None:
+        _traced(driver, frame, telemetry)
     return driver
 
 
@@ -59,7 +63,15 @@ def awaiting_driver(call: Call) -> AwaitingDriver:
     frame, flow = call.start(awaiting_journal())
     driver = AwaitingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
     frame.run.post, frame.run.host = driver.post_chunk, driver
+    if (telemetry := active()) is not None:
+        _traced(driver, frame, telemetry)
     return driver
+
+
+def _traced(driver: BlockingDriver | AwaitingDriver, frame: Frame, telemetry: Telemetry) -> None:
+    from pregel.engine.spans import traced  # few programs trace
+
+    traced(driver, frame, telemetry)
 
 
 def driven(flow: Flow[Any], frame: Frame) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NoReturn, TypedDict
+from typing import Annotated, TypedDict
 
 from pregel.config import running_task
 from pregel.errors import InvalidInputError, NotBuiltError
@@ -25,15 +25,17 @@ class MessageGraph:
         raise NotBuiltError("MessageGraph is not built.", fix="Use StateGraph(MessagesState).")
 
 
-def push_message(message: MessageLikeRepresentation, *, state_key: str | None = "messages") -> NoReturn:
-    """Stream a message at once and write it to `state_key` (None: stream only). Not built yet: NotBuiltError.
+def push_message(message: MessageLikeRepresentation, *, state_key: str | None = "messages") -> AnyMessage:
+    """The message as an object, after showing it at once in mode ``messages`` and writing it to `state_key`.
 
-    InvalidInputError when the message has no id, OutsideRunError outside of a node.
+    The write counts, and is given up, with what the node returns; None: show it only. Each push shows, so pieces of one
+    message may be pushed under one id; a node that returns the message shows nothing again.
+
+    InvalidInputError when the message has no id, OutsideRunError outside of a node, InvalidUpdateError for a key that
+    the graph does not have.
     """
-    if as_message(message).id is None:
+    pushed = as_message(message)
+    if pushed.id is None:
         raise InvalidInputError("push_message needs a message that has an id.", fix="Give the message an id.")
-    running_task()
-    where = "the stream" if state_key is None else f"the stream and {state_key!r}"
-    raise NotBuiltError(
-        f"push_message cannot reach {where} of a running node yet.", fix="Return the message from the node."
-    )
+    running_task().push_message(pushed, state_key)
+    return pushed  # type: ignore[return-value]  # every message is one of these

@@ -34,6 +34,7 @@ USES = {
     f"{CLIENT}; from pregel.cache.redis import RedisCache; RedisCache(client).clear()": ("redis", "redis"),
     "from pregel.checkpoint.serde.encrypted import AesGcm; AesGcm(bytes(32))": ("cryptography", "encryption"),
     f"{GRAPH}; graph.compile().get_graph().draw_png()": ("PIL", "draw"),
+    "from pregel.telemetry import instrument; instrument()": ("opentelemetry", "otel"),
     "from pregel.agents import tool; tool(print)": ("pydantic", "agents"),
     "import pregel.agents.state_pydantic": ("pydantic", "agents"),
     "from pregel.agents.deep.frontmatter import frontmatter; frontmatter('---')": ("yaml", "agents"),

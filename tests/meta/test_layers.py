@@ -17,7 +17,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("typing",),
     ("parts",),
     ("types",),
-    ("messages", "runtime", "channels", "flow", "runnable", "managed", "callbacks", "tokens"),
+    ("messages", "runtime", "channels", "flow", "runnable", "managed", "callbacks", "tokens", "telemetry"),
     ("checkpoint", "store", "cache"),
     ("engine",),
     ("graph", "func", "signals", "stream", "remote", "interop"),

@@ -47,6 +47,7 @@ from pregel.errors import InvalidInputError
 from pregel.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message, whole_messages
 from pregel.messages.reducer import Messages
 from pregel.runnable import Runnable
+from pregel.telemetry import active
 from pregel.tokens import Sink, token_sink
 
 ModelInput: TypeAlias = Messages
@@ -153,8 +154,9 @@ class ChatModel(Runnable):
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **settings: Any) -> Iterator[AIMessageChunk]:
         """The answer in pieces that share one id."""
-        sink = _sink(self, tags_of(config))
-        for chunk in _named(self.chunks(self.request(input, **settings))):
+        sink, request = _sink(self, tags_of(config)), self.request(input, **settings)
+        chunks = _named(self.chunks(request))
+        for chunk in chunks if active() is None else _traced(self, request, chunks):
             if sink is not None:
                 sink(chunk)
             yield chunk
@@ -163,8 +165,9 @@ class ChatModel(Runnable):
         self, input: Any, config: RunnableConfig | None = None, **settings: Any
     ) -> AsyncIterator[AIMessageChunk]:
         """The answer in pieces that share one id, awaited."""
-        id, sink = _new_id(), _sink(self, tags_of(config))
-        async for piece in self.achunks(self.request(input, **settings)):
+        id, sink, request = _new_id(), _sink(self, tags_of(config)), self.request(input, **settings)
+        pieces = self.achunks(request)
+        async for piece in pieces if active() is None else _atraced(self, request, pieces):
             chunk = _with_id(piece, id)
             if sink is not None:
                 sink(chunk)
@@ -222,6 +225,15 @@ def tool_spec(tool: Any) -> ToolSpec | Mapping[str, Any]:
 
 def answered(model: ChatModel, request: ChatRequest, tags: Sequence[str] = ()) -> AIMessage:
     """The answer to a request. Its pieces are reported as they come when somebody listens."""
+    if (telemetry := active()) is None:
+        return _answered(model, request, tags)
+    with telemetry.chat(model.provider, model.model, request.settings) as chat:
+        answer = _answered(model, request, tags)
+        chat.answered(answer)
+        return answer
+
+
+def _answered(model: ChatModel, request: ChatRequest, tags: Sequence[str]) -> AIMessage:
     sink = _sink(model, tags)
     if sink is None:
         return model.generate(request)
@@ -234,6 +246,15 @@ def answered(model: ChatModel, request: ChatRequest, tags: Sequence[str] = ()) -
 
 async def aanswered(model: ChatModel, request: ChatRequest, tags: Sequence[str] = ()) -> AIMessage:
     """The same, awaited."""
+    if (telemetry := active()) is None:
+        return await _aanswered(model, request, tags)
+    with telemetry.chat(model.provider, model.model, request.settings) as chat:
+        answer = await _aanswered(model, request, tags)
+        chat.answered(answer)
+        return answer
+
+
+async def _aanswered(model: ChatModel, request: ChatRequest, tags: Sequence[str]) -> AIMessage:
     sink = _sink(model, tags)
     if sink is None:
         return await model.agenerate(request)
@@ -244,6 +265,35 @@ async def aanswered(model: ChatModel, request: ChatRequest, tags: Sequence[str] 
         sink(chunk)
         chunks.append(chunk)
     return whole_answer(chunks)
+
+
+def _traced(model: ChatModel, request: ChatRequest, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
+    """The pieces as they are, with a span around them."""
+    if (telemetry := active()) is None:
+        yield from chunks
+        return
+    with telemetry.chat(model.provider, model.model, request.settings, attach=False) as chat:
+        seen = []
+        for chunk in chunks:
+            seen.append(chunk)
+            yield chunk
+        chat.answered(whole_answer(seen))
+
+
+async def _atraced(
+    model: ChatModel, request: ChatRequest, chunks: AsyncIterator[AIMessageChunk]
+) -> AsyncIterator[AIMessageChunk]:
+    """The same, awaited."""
+    if (telemetry := active()) is None:
+        async for chunk in chunks:
+            yield chunk
+        return
+    with telemetry.chat(model.provider, model.model, request.settings, attach=False) as chat:
+        seen = []
+        async for chunk in chunks:
+            seen.append(chunk)
+            yield chunk
+        chat.answered(whole_answer(seen))
 
 
 def _sink(model: ChatModel, tags: Sequence[str]) -> Sink | None:
