@@ -48,6 +48,7 @@ def test_attempts_of_calls_and_of_their_caller_overlap_in_no_order() -> None:
     assert "done" == explore(broken_calls(), IN, orders=6).ends[0].status
 
 
+@pytest.mark.slow
 def test_called_graphs_end_the_same_after_every_death() -> None:
     report = crash_matrix(invoking("first"), IN, in_turn, in_turn, faults=("crash",))
 

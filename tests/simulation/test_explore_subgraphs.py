@@ -13,6 +13,7 @@ from tests.simulation.graphs import IN, flaky, nested, sending
 FIRST = ["in", "beside/1", "in", "x/1", "answer 1", "end/5"]
 
 
+@pytest.mark.slow
 def test_a_subgraph_that_keeps_its_state_takes_each_new_input_after_every_death() -> None:
     report = crash_matrix(nested(True), IN, Command(resume="1"), IN, Command(resume="2"))
 
