@@ -26,6 +26,12 @@ settings.load_profile("pregel")
 STATEMENT = re.compile(r"^- \*\*(S\d+-\d+)\*\* ", re.MULTILINE)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: a third of the time of a test goes to the disk and to other processes."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
     if not (config.rootpath / "tests" / "postgres.py").exists():  # this file is tried in a project of its own
         return []

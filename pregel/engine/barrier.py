@@ -263,12 +263,10 @@ class Barrier:
         if task in self.late:
             self._over_late(task, event, step)
             return
-        from asyncio import CancelledError  # importing asyncio costs as much as importing this package
-
         self.is_torn = True
-        self.keep(task, [(ERROR, CancelledError())])
+        self.keep(task, [(ERROR, _cancelled())])
         if self.frame.traced:
-            show_end(self.frame, step, task, error=CancelledError())
+            show_end(self.frame, step, task, error=_cancelled())
 
     def _over_late(self, task: Task, event: Gone, step: Step) -> None:
         """An attempt is over that passed a limit: a question that it had asked stands, else it failed."""
@@ -349,6 +347,15 @@ def reopened(task: Task, error: BaseException) -> list[tuple[str, Any]]:
         return []
     kept = {id: answer for id, answer in task.answers.items() if id not in rejected}
     return [(RESUME, kept), (REJECTED, sorted(rejected))]
+
+
+def _cancelled() -> BaseException:
+    """asyncio's error; where the interpreter ends, and imports nothing any more, one that reads the same."""
+    try:
+        from asyncio import CancelledError  # importing asyncio costs as much as importing this package
+    except ImportError:
+        return type("CancelledError", (BaseException,), {})()
+    return CancelledError()
 
 
 def _is_failure(error: BaseException) -> bool:
