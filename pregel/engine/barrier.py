@@ -354,7 +354,8 @@ def _cancelled() -> BaseException:
     try:
         from asyncio import CancelledError  # importing asyncio costs as much as importing this package
     except ImportError:
-        return type("CancelledError", (BaseException,), {})()
+        stand_in: type[BaseException] = type("CancelledError", (BaseException,), {})
+        return stand_in()
     return CancelledError()
 
 

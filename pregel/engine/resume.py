@@ -34,7 +34,7 @@ from pregel.engine.effects import Cancel, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK, Lineage
 from pregel.engine.input import input_writes
-from pregel.engine.plan import INTERRUPT_SEEN, plan
+from pregel.engine.plan import INTERRUPT_SEEN, START, plan
 from pregel.engine.task import Task, handling
 from pregel.errors import (
     AmbiguousResumeError,
@@ -137,6 +137,16 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
         return _open(frame, entry, saved, head)
     except PregelError as error:
         return Result("failed", error=error)
+    except Refused as refused:
+        return Result("failed", error=refused.error)
+
+
+class Refused(Exception):
+    """An input that the schema of the graph does not admit: `error` is what its check raised."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 def _open(frame: Frame, entry: Entry, saved: Saved | None, head: str) -> Opening:
@@ -393,9 +403,20 @@ def _start(frame: Frame, entry: Entry, command: Command[Any] | None, step: Step)
             raise NoCheckpointerError("Cannot resume: the graph has no checkpointer, so no question was kept.")
         _answers(frame, {}, command.resume)
     writes = input_writes(frame, entry.input)
+    _admit(frame, writes)
     given_up = plan(frame.plan, frame) if frame.stored else []
     applied = apply(frame.plan, frame.state, [*given_up, Input(writes)])
     commit(frame, step, applied, "input", [])
+
+
+def _admit(frame: Frame, writes: Sequence[tuple[str, Any]]) -> None:
+    """Have START's check look at the input before anything is written; Refused where it raises."""
+    start = frame.plan.nodes.get(START)
+    if start is not None and start.admit is not None:
+        try:
+            start.admit(dict(writes)[START])
+        except Exception as error:
+            raise Refused(error) from error
 
 
 def commit(frame: Frame, step: Step, applied: Applied, source: Source, paths: Sequence[str]) -> None:

@@ -71,6 +71,11 @@ class StateWriter:
         self._plain = not self.checks
         self._warned: set[str] = set()
 
+    def admit(self, value: Any) -> None:
+        """Raise what `write` would raise for this, an input; one that cannot be refused is not looked at."""
+        if not (self._plain and type(value) is dict and value.keys() <= self.channels.keys()):
+            self.write(value, [])
+
     def write(self, output: Any, out: Writes) -> None:
         """Append the writes for what the node returned."""
         if type(output) is dict and self._plain and output.keys() <= self.channels.keys():
