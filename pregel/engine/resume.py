@@ -29,6 +29,7 @@ from pregel.checkpoint.records import (
     Write,
 )
 from pregel.engine.apply import Applied, Input, apply, values_of
+from pregel.engine.authority import ClaimMissed
 from pregel.engine.command import command_writes
 from pregel.engine.effects import Cancel, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
@@ -133,12 +134,30 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
         if frame.is_root:
             frame.journal.may_begin()
             frame.run.died = loaded.opened.thread.run is not None
+    failure: Exception
     try:
         return _open(frame, entry, saved, head)
     except PregelError as error:
-        return Result("failed", error=error)
+        failure = error
     except Refused as refused:
-        return Result("failed", error=refused.error)
+        failure = refused.error
+    if frame.is_root and frame.run.died:
+        yield from _unmoved(frame)
+    return Result("failed", error=failure)
+
+
+def _unmoved(frame: Frame) -> Flow[None]:
+    """ClaimMissed when the thread has moved on since it was loaded with a run that holds it, and is over now.
+
+    That run may have ended between the two looks, and left what the call was refused for the want of.
+    """
+    journal = frame.journal
+    assert journal is not None
+    seq = journal.row.seq
+    events = yield Step(load=[Load(frame.ns)])
+    loaded = next((event for event in events if isinstance(event, Loaded)), None)
+    if loaded is not None and loaded.opened is not None and loaded.opened.thread.seq != seq:
+        raise ClaimMissed
 
 
 class Refused(Exception):
