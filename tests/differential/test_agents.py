@@ -68,13 +68,17 @@ SCRIPTS = {
 }
 
 
+def _without(id: str | None, content: Any) -> Any:
+    return content.removesuffix(f" {id}") if id is not None and isinstance(content, str) else content
+
+
 def told(result: Any) -> list[tuple[Any, ...]]:
+    """The messages, with calls by name and arguments: an id that a model uses again is made unique here."""
     return [
         (
             message.type,
-            message.content,
-            [(one["name"], one["args"], one["id"]) for one in getattr(message, "tool_calls", [])],
-            getattr(message, "tool_call_id", None),
+            _without(getattr(message, "tool_call_id", None), message.content),
+            [(one["name"], one["args"]) for one in getattr(message, "tool_calls", [])],
             getattr(message, "artifact", None),
         )
         for message in result["messages"]
