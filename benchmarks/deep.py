@@ -12,6 +12,7 @@ from importlib import util
 from time import perf_counter, process_time
 from typing import Any
 
+from benchmarks._foreign import foreign_model
 from benchmarks._harness import OURS, REFERENCE, Report, options
 from benchmarks.react import WORDS, database
 
@@ -54,24 +55,9 @@ def ours() -> Callable[[Any], Any]:
 def reference() -> Callable[[Any], Any]:
     """The reference's, over a LangChain model."""
     from deepagents import create_deep_agent
-    from langchain_core.language_models import BaseChatModel
-    from langchain_core.messages import AIMessage
-    from langchain_core.outputs import ChatGeneration, ChatResult
 
-    class Fake(BaseChatModel):
-        @property
-        def _llm_type(self) -> str:
-            return "fake"
-
-        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-            return self
-
-        def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-            called = said_by(messages, lambda message: str(message.type))
-            calls = [{"name": called[0], "args": called[1], "id": f"call_{len(messages)}"}] if called else []
-            return ChatResult(generations=[ChatGeneration(message=AIMessage("" if calls else WORDS, tool_calls=calls))])
-
-    return lambda saver: create_deep_agent(Fake(), checkpointer=saver)
+    model = foreign_model(WORDS, lambda messages: said_by(messages, lambda message: str(message.type)))
+    return lambda saver: create_deep_agent(model, checkpointer=saver)
 
 
 def contenders() -> dict[str, tuple[Callable[[Any], Any], str]]:

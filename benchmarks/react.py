@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
+from benchmarks._foreign import foreign_model
 from benchmarks._harness import OURS, REFERENCE, Report, options
 
 WORDS = "what is said in a turn, two hundred characters of it or so: " * 4
@@ -37,14 +38,14 @@ def ours_with_theirs() -> Any:
     """Our agent over LangChain's model and tool."""
     from pregel.agents import create_agent
 
-    return lambda saver: create_agent(foreign_model(), [foreign_tool()], checkpointer=saver)
+    return lambda saver: create_agent(looking(), [foreign_tool()], checkpointer=saver)
 
 
 def reference() -> Any:
     """The reference's agent over LangChain's model and tool."""
     from langgraph.prebuilt import create_react_agent
 
-    return lambda saver: create_react_agent(foreign_model(), [foreign_tool()], checkpointer=saver)
+    return lambda saver: create_react_agent(looking(), [foreign_tool()], checkpointer=saver)
 
 
 def look(what: str) -> str:
@@ -59,27 +60,9 @@ def foreign_tool() -> Any:
     return tool(look)
 
 
-def foreign_model() -> Any:
+def looking() -> Any:
     """A LangChain chat model that calls the tool and then answers."""
-    from langchain_core.language_models import BaseChatModel
-    from langchain_core.messages import AIMessage
-    from langchain_core.outputs import ChatGeneration, ChatResult
-
-    class Fake(BaseChatModel):
-        @property
-        def _llm_type(self) -> str:
-            return "fake"
-
-        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-            return self
-
-        def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-            answered = messages[-1].type == "tool"
-            call = {"name": "look", "args": {"what": "it"}, "id": f"call_{len(messages)}"}
-            said = AIMessage(WORDS) if answered else AIMessage("", tool_calls=[call])
-            return ChatResult(generations=[ChatGeneration(message=said)])
-
-    return Fake()
+    return foreign_model(WORDS, lambda messages: None if messages[-1].type == "tool" else ("look", {"what": "it"}))
 
 
 @contextmanager

@@ -86,12 +86,8 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         else:
             barrier = Barrier(frame, tasks, ready)
             step = yield from barrier.gather(step, heard)
-            if barrier.failed and step.claim:  # an input that is none: nothing of this call was stored yet, nothing is
-                return Result("failed", error=barrier.first_error)
-            if barrier.failed or barrier.paused or barrier.is_torn:
-                return (yield from _incomplete(frame, step, barrier))
-            if barrier.commands:
-                return (yield from close(frame, step, "parent", command=_commands(barrier)))
+            if barrier.failed or barrier.paused or barrier.is_torn or barrier.commands:
+                return (yield from _unapplied(frame, step, barrier))
             step.writes += barrier.unsaved
             finished = barrier.in_order
         failure = _apply(frame, step, finished)
@@ -220,8 +216,12 @@ def _stop_at_breakpoint(frame: Frame, step: Step, where: GraphLifecycleStatus) -
     return (yield from close(frame, step, "interrupted", reason="breakpoint"))
 
 
-def _incomplete(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
-    """A step that did not come in whole: its rows are stored, nothing of it is applied."""
+def _unapplied(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
+    """How a run ends with a step of which nothing is applied: its rows are stored, for whoever goes on."""
+    if barrier.failed and step.claim:  # an input that is none: nothing of this call was stored yet, nothing is
+        return Result("failed", error=barrier.first_error)
+    if not (barrier.failed or barrier.paused or barrier.is_torn):  # it came in whole, and goes on further up
+        return (yield from close(frame, step, "parent", command=_commands(barrier)))
     step.writes.extend(barrier.unsaved)
     if barrier.cancelled:
         return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))

@@ -186,7 +186,8 @@ class PregelNode:
         self.error_handler = error_handler  # the node that runs when this one has failed for good
         self.subgraph: Any = bound if getattr(bound, "is_graph", False) else None
         self.pure_input = mapper is None or getattr(mapper, "plain", False)  # reading calls no user code
-        self.admit: Callable[[Any], None] | None = None  # raises for an input that this node, START, would refuse
+        # Raises for an input that this node, START, would refuse; a pure one runs before anything is stored anyway.
+        self.admit: Callable[[Any], None] | None = None
         self.asks = maps = False
         for writer in writers:
             self.asks = self.asks or writer.asks

@@ -109,7 +109,7 @@ class Lowering:
         writer = self.input_writer()
         node = PregelNode(channels=START, triggers=[START], tags=[TAG_HIDDEN], writers=[writer, *self.routes(START)])
         node.pure = node.pure and not writer.checks
-        node.admit = writer.admit
+        node.admit = None if node.pure else writer.admit
         return node
 
     def node(self, name: str, spec: StateNodeSpec) -> PregelNode:

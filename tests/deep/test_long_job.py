@@ -17,7 +17,7 @@ import pytest
 import pregel
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.types import Command
-from tests.kill.incident import Outside
+from tests.kill.outside import Outside
 from tests.kill.research import CONFIG, FILES, PARTS, POINTS, QUESTION, REPORT, TASK, UNSAFE, build, told
 
 TOP = Path(pregel.__file__).parents[1]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import operator
-import os
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
@@ -20,6 +18,7 @@ from pregel import START, StateGraph
 from pregel.agents import ScriptedModel, ToolRuntime, create_agent, tool
 from pregel.agents.models import ChatRequest, call_tool
 from pregel.checkpoint.sqlite import SqliteSaver
+from tests.kill.outside import Outside
 
 KINDS = ("flight", "hotel", "car")
 POINTS = ("flight asked", "hotel booked", "car answering", "flight recorded")
@@ -47,30 +46,10 @@ class Trip(TypedDict, total=False):
     bookings: Annotated[list[Booking], operator.add]
 
 
-class Outside:
-    """The world: what was asked and booked, and where the process dies."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-
-    def note(self, line: str) -> None:
-        with (self.directory / "log").open("a") as log:
-            log.write(f"{line}\n")
-
-    def die_at(self, point: str) -> None:
-        """SIGKILL, the first time this point is reached."""
-        mark = self.directory / "died"
-        if os.environ.get("KILL_AT") == point and not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def book(self, kind: str, key: str) -> str:
-        """The number of what was booked under this key; it is booked once."""
-        done = self.directory / f"done-{key}"
-        if not done.exists():
-            done.touch()
-            self.note(f"booked {kind}")
-        return f"{kind}-{key[:8]}"
+def booked(outside: Outside, kind: str, key: str) -> str:
+    """The number of what was booked under this key; it is booked once."""
+    outside.once(key, f"booked {kind}")
+    return f"{kind}-{key[:8]}"
 
 
 def agent_of(kind: str, outside: Outside) -> Any:
@@ -79,7 +58,7 @@ def agent_of(kind: str, outside: Outside) -> Any:
     @tool
     def book(runtime: ToolRuntime) -> str:
         """Book it."""
-        number = outside.book(kind, runtime.idempotency_key)
+        number = booked(outside, kind, runtime.idempotency_key)
         outside.die_at(f"{kind} booked")
         return number
 

@@ -8,8 +8,6 @@ names.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,35 +18,16 @@ from pregel.agents import ScriptedModel, ToolRuntime, create_agent, tool
 from pregel.agents.middleware import HumanInTheLoopMiddleware
 from pregel.agents.models import ChatRequest, call_tool, call_tools
 from pregel.checkpoint.sqlite import SqliteSaver
+from tests.kill.outside import Outside
 
 POINTS = ("telemetry recorded", "proposal made", "waiting", "remediation done")
 CONFIG: Any = {"configurable": {"thread_id": "incident"}}
 
 
-class Outside:
-    """The world: a log of what was done, and the one effect that must not happen twice."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-
-    def note(self, line: str) -> None:
-        with (self.directory / "log").open("a") as log:
-            log.write(f"{line}\n")
-
-    def die_at(self, point: str) -> None:
-        """SIGKILL, the first time this point is reached."""
-        mark = self.directory / "died"
-        if os.environ.get("KILL_AT") == point and not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def remediate(self, proposal: str, key: str) -> str:
-        """The identifier of what was done under this key; it is done once."""
-        done = self.directory / f"done-{key}"
-        if not done.exists():
-            done.write_text(proposal)
-            self.note(f"remediated {proposal}")
-        return f"change-{key[:8]}"
+def remediated(outside: Outside, proposal: str, key: str) -> str:
+    """The identifier of what was done under this key; it is done once."""
+    outside.once(key, f"remediated {proposal}")
+    return f"change-{key[:8]}"
 
 
 def build(outside: Outside, saver: Any) -> Any:
@@ -70,7 +49,7 @@ def build(outside: Outside, saver: Any) -> Any:
     def remediate(proposal: str, runtime: ToolRuntime) -> str:
         """Carry a proposal out."""
         outside.note(f"attempt {runtime.attempt}")
-        change = outside.remediate(proposal, runtime.idempotency_key)
+        change = remediated(outside, proposal, runtime.idempotency_key)
         outside.die_at("remediation done")
         return change
 

@@ -21,7 +21,7 @@ from pregel.agents.deep.backends import CompositeBackend, FilesystemBackend, Rea
 from pregel.agents.models import ChatRequest, call_tool, call_tools
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.types import interrupt
-from tests.kill.incident import Outside
+from tests.kill.outside import Outside
 
 POINTS = ("reading", "asking", "answered", "published")
 """Where it may die, in the order in which it gets there."""
