@@ -27,9 +27,16 @@ def record(durability: Durability, thread: Thread) -> list[Any]:
     unwound: list[str] = []
 
     async def scenario() -> list[Any]:
-        started = asyncio.Event()
+        started, told = asyncio.Event(), asyncio.Event()
+
+        async def beside(state: Any) -> dict[str, Any]:
+            told.set()
+            return {"a": ["beside"]}
 
         async def wait(state: Any) -> None:
+            await told.wait()
+            for _ in range(10):  # turns of the loop, in which the run hears of it
+                await asyncio.sleep(0)
             started.set()
             try:
                 await asyncio.Event().wait()
@@ -37,7 +44,7 @@ def record(durability: Durability, thread: Thread) -> list[Any]:
                 unwound.append("wait")
 
         inner = chain("first", "wait", wait=wait).compile()
-        app = parallel("sub", "beside", sub=inner).compile(checkpointer=InMemorySaver())
+        app = parallel("sub", "beside", sub=inner, beside=beside).compile(checkpointer=InMemorySaver())
         await cancelled(app, thread("1"), durability, started)
         outer = await app.aget_state(thread("1"), subgraphs=True)
         inside = next(task.state for task in outer.tasks if task.name == "sub")

@@ -167,7 +167,7 @@ def test_an_exit_in_an_async_node_that_is_told_to_stop_reaches_whoever_closes_th
 
 
 def test_an_exit_in_a_node_is_not_lost_when_the_store_fails_beside_it(run: Runner, thread: Thread) -> None:
-    append_failed = threading.Event()
+    began, append_failed = threading.Event(), threading.Event()
     saver = InMemorySaver()
 
     def fails(append: Append, send: Callable[[Append], Receipt]) -> Receipt:
@@ -177,10 +177,15 @@ def test_an_exit_in_a_node_is_not_lost_when_the_store_fails_beside_it(run: Runne
         return send(append)
 
     def x(state: State) -> Any:
+        began.set()
         assert append_failed.wait(60)
         raise SystemExit(3)
 
-    app = parallel("x", "y", x=x).compile(checkpointer=WatchedSaver(saver, fails))
+    def y(state: State) -> dict[str, Any]:  # what has not begun when the store fails never runs
+        assert began.wait(60)
+        return {"a": ["y"]}
+
+    app = parallel("x", "y", x=x, y=y).compile(checkpointer=WatchedSaver(saver, fails))
 
     (raised,) = in_time(lambda: run.invoke(app, {"a": []}, thread("1")))
 

@@ -12,7 +12,7 @@ import pytest
 
 import pregel
 
-TOP = Path(pregel.__file__).parents[1]
+TOP = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 CLIENT = (
