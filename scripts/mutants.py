@@ -8,6 +8,7 @@ A bug that no net catches, or whose place in the source is gone, fails the scrip
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ from planted.bug import Mutant
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = ("pregel", "tests", "docs", "pyproject.toml")
+TIMES = itertools.count(1_000_000_000)  # s since 1970
 MUTANTS = (*steps.MUTANTS, *owners.MUTANTS, *storage.MUTANTS, *calls.MUTANTS)
 
 
@@ -60,7 +62,7 @@ def tried(one: Mutant, copies: SimpleQueue[Path]) -> str:
         problem = planted(one, place, originals) or run_net(one, place)
     finally:
         for file, text in originals.items():
-            (place / file).write_text(text, encoding="utf-8")
+            write(place / file, text)
         copies.put(place)
     print(f"{'caught' if not problem else 'MISSED'}  {one.name}{': ' + problem if problem else ''}", flush=True)
     return problem
@@ -74,14 +76,21 @@ def planted(one: Mutant, place: Path, originals: dict[str, str]) -> str:
             return f"{edit.file} does not hold the text any more: {edit.old!r}"
         texts[edit.file] = texts[edit.file].replace(edit.old, edit.new)
     for file, text in texts.items():
-        (place / file).write_text(text, encoding="utf-8")
+        write(place / file, text)
     return ""
+
+
+def write(file: Path, text: str) -> None:
+    """Each version of a file has a time of its own, or bytecode of the one before might be taken for this one's."""
+    file.write_text(text, encoding="utf-8")
+    time = next(TIMES)
+    os.utime(file, (time, time))
 
 
 def run_net(one: Mutant, place: Path) -> str:
     options = ["-x", "-q", "-n0", "-m", "", "-p", "no:cacheprovider", "-p", "no:randomly", "--timeout=120"]
     outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    environment = {**outside, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**outside, "PYTHONPATH": str(place)}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, one.net],
         cwd=place,
