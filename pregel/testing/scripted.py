@@ -208,8 +208,6 @@ class ScriptedDriver:
     def _effect(self, what: What, act: Callable[[], None]) -> None:
         """Perform one effect."""
         fault = self.fault if self.fault is not None and self.fault.at == len(self.effects) else None
-        if self.struck:  # by the effect around this one: a load waits for the append in the background
-            fault = None
         if fault is not None:
             self.struck = True
             self._strike_before(fault)
@@ -262,6 +260,7 @@ class ScriptedDriver:
     def _journaled(self, journal: ScriptedJournal, step: Step, events: list[Event]) -> None:
         self.sound = False
         if step.load:
+            journal.flush()  # a load waits for the append in the background, which is an effect of its own
             self._effect("load", partial(self._load, journal, step, events))
         if step.stores:
             self.trace.add("store", step)
