@@ -20,7 +20,6 @@ import typing_extensions
 from pregel.errors import RejectedAnswer
 from pregel.extras import extra
 
-
 REMEMBERED = 4096
 _asked: dict[str, Any] = {}  # question id -> the type of its answer, the last ones that this process asked
 

@@ -20,7 +20,7 @@ from pregel.checkpoint.memory import InMemorySaver
 from pregel.func import task
 from pregel.graph import START, StateGraph
 from pregel.telemetry import active, instrument, uninstrument
-from pregel.types import Command, RetryPolicy, interrupt
+from pregel.types import Command, RetryPolicy, TracePolicy, interrupt
 
 from .conftest import Runner
 from .marks import State, chain
@@ -284,3 +284,22 @@ def test_nothing_is_traced_unless_asked(run: Runner) -> None:
     assert kept.spans == ()
     kept.provider.shutdown()
     kept.meters.shutdown()
+
+
+@pytest.mark.parametrize("subgraph", [False, True])
+def test_a_node_records_what_its_policy_lets_through(run: Runner, traces: Traces, subgraph: bool) -> None:
+    def node(state: State) -> dict[str, Any]:
+        return {"a": ["card 4111"]}
+
+    inner = chain("x", x=node).compile() if subgraph else node
+    policy = TracePolicy(process_inputs=len, process_outputs=sorted)
+    graph = StateGraph(State)
+    graph.add_node("pay", inner, trace_policy=policy)
+    graph.add_node("hide", node, trace_policy=TracePolicy(process_outputs=lambda output: output["nothing"]))
+    graph.add_edge(START, "pay").add_edge("pay", "hide")
+
+    run.invoke(graph.compile(), {"a": [], "b": ""})
+
+    seen = {(span.attributes or {}).get("pregel.node"): span.attributes or {} for span in traces.spans}
+    recorded = [(seen[name].get("pregel.node.input"), seen[name].get("pregel.node.output")) for name in ("pay", "hide")]
+    assert [("2", '["a", "b"]' if subgraph else '["a"]'), (None, None)] == recorded
