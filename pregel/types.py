@@ -24,6 +24,7 @@ from pregel.parts import ToolsStreamPart as ToolsStreamPart
 from pregel.parts import UpdatesStreamPart as UpdatesStreamPart
 from pregel.parts import ValuesStreamPart as ValuesStreamPart
 from pregel.question import Interrupt as Interrupt
+from pregel.typing import OutputT
 
 if TYPE_CHECKING:
     from pregel.checkpoint.base import BaseCheckpointSaver  # names a type only
@@ -138,10 +139,10 @@ class StateSnapshot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GraphOutput:
+class GraphOutput(Generic[OutputT]):
     """What `invoke(version="v2")` returns: the value and the questions that are pending."""
 
-    value: Any
+    value: OutputT
     interrupts: tuple[Interrupt, ...] = ()
 
 
@@ -259,7 +260,10 @@ class CachePolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracePolicy:
-    """What tracers may record of a node's input and output."""
+    """What spans record of a node's input and output: what these functions make of them; without one, nothing.
+
+    They are called in traced runs only, after `pregel.telemetry.instrument`. What one raises is logged.
+    """
 
     process_inputs: Callable[[Any], Any] | None = None
     process_outputs: Callable[[Any], Any] | None = None

@@ -155,7 +155,7 @@ class _Agent:
             metadata["lc_agent_name"] = name
         made = graph.compile(name=name, **options)
         made.operation = "invoke_agent"
-        bound: AgentGraph = made.with_config({"recursion_limit": RECURSION_LIMIT, "metadata": metadata})  # type: ignore[assignment]
+        bound: AgentGraph = made.with_config({"recursion_limit": RECURSION_LIMIT, "metadata": metadata})
         return bound
 
     def _add_nodes(self, graph: StateGraph[Any, Any, Any, Any]) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pregel.engine.calls import GraphCall
     from pregel.engine.effects import Chunk, Flow, Result
     from pregel.engine.pregel import Pregel
+    from pregel.engine.streamed import CallStream
 
 _HIDDEN_KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map", "task_id", "run_id")
 _PRIMITIVE = (str, int, bool, float)
@@ -216,6 +217,16 @@ class Call:
         if run.journal is not None:
             made.fingerprint = fingerprint(run.journal.saver.serde, (self.input,), {})
         return made
+
+    def streamed(self, *, waits: bool) -> CallStream | None:
+        """The same for a call whose stream is read."""
+        made = self.made(waits=waits)
+        if made is None:
+            return None
+        from pregel.engine.streamed import CallStream  # few nodes stream
+
+        made.stream = CallStream(made, self)
+        return made.stream
 
     def _store(self) -> Any:
         """The graph's own store; else that of the run around it."""

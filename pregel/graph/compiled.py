@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 adapters["langchain_core"] = connect
 
 
-class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
+class CompiledStateGraph(Pregel[StateT, ContextT, InputT, OutputT], Generic[StateT, ContextT, InputT, OutputT]):
     """What `StateGraph.compile` returns: ``invoke``, ``stream``, ``get_state`` and the rest are Pregel's.
 
     `output_mapper` makes the output schema's instance from a dict; None where the output is a dict.

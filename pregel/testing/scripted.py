@@ -24,7 +24,7 @@ from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Append, Receipt
 from pregel.engine.body import run_body
 from pregel.engine.clock import Clock
-from pregel.engine.effects import Cancel, Chunk, Event, Flow, Gone, Noted, Pushed, Result, Step, Timeout
+from pregel.engine.effects import Cancel, Chunk, Dropped, Event, Flow, Gone, Noted, Pushed, Result, Step, Timeout
 from pregel.engine.future import CallFuture
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.task import Task
@@ -350,7 +350,7 @@ class ScriptedDriver:
 
     loop = None
 
-    def push(self, event: Pushed | Noted) -> None:
+    def push(self, event: Pushed | Dropped | Noted) -> None:
         """Hear what a task calls."""
         if not self.staged:
             raise InternalError("This run calls something, and the first one did not: it is not the same each time.")

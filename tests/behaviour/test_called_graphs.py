@@ -18,6 +18,8 @@ from pregel.types import Command, interrupt
 from .conftest import Runner
 from .marks import Saver, State, Thread, chain, mark
 
+THE_STORE: Any = "the store"
+
 
 def asking(calls: list[str], name: str) -> Any:
     """A graph that does something, asks, and does something else."""
@@ -284,7 +286,7 @@ def test_a_called_graph_sees_the_context_and_the_store_of_its_run(run: Runner, m
         return {"a": [runtime.context, runtime.store]}
 
     app = chain("node", node=_calls(run, chain("look", look=look).compile())).compile(
-        checkpointer=memory, store="the store"
+        checkpointer=memory, store=THE_STORE
     )
 
     assert ["context", "the store"] == run.invoke(app, {"a": []}, thread("1"), context="context")["a"]

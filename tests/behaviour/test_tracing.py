@@ -124,7 +124,7 @@ def test_async_nodes_have_their_own_context(traces: Traces) -> None:
     async def follow() -> None:
         app = StateGraph(State).add_node("a", work).add_node("b", work).add_node("c", work)
         app.add_edge(START, "a").add_edge(START, "b").add_edge(["a", "b"], "c")
-        async for _ in app.compile().astream(EMPTY, stream_mode="updates"):
+        async for _ in app.compile().astream({"a": []}, stream_mode="updates"):
             assert not trace.get_current_span().get_span_context().is_valid
         assert not trace.get_current_span().get_span_context().is_valid
 
