@@ -1,19 +1,21 @@
-"""What a node shows in a front end: components that stream as they are pushed, and live in a key of the state."""
+"""Records of what a front end shows: a component's name and props, pushed while a node runs and kept in the state."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, TypedDict, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypedDict
 from uuid import uuid4
 
 from pregel.config import running_task
-from pregel.errors import InvalidUpdateError
+from pregel.errors import InvalidInputError
+from pregel.messages import AnyMessage
 
 __all__ = ["AnyUIMessage", "RemoveUIMessage", "UIMessage", "delete_ui_message", "push_ui_message", "ui_message_reducer"]
 
 
 class UIMessage(TypedDict):
-    """A component with its properties. `metadata` says whether they `merge` with those that it has."""
+    """A component that is shown. Its metadata say whether its props join those that are there (`merge`), and where it
+    comes from: `run_id` and `tags` of the run, `name` of the node, `message_id` of the message it belongs to."""
 
     type: Literal["ui"]
     id: str
@@ -23,7 +25,7 @@ class UIMessage(TypedDict):
 
 
 class RemoveUIMessage(TypedDict):
-    """The component of this id goes."""
+    """Takes a component away, by its id."""
 
     type: Literal["remove-ui"]
     id: str
@@ -34,84 +36,79 @@ AnyUIMessage: TypeAlias = UIMessage | RemoveUIMessage
 
 def push_ui_message(
     name: str,
-    props: dict[str, Any],
+    props: Mapping[str, Any],
     *,
     id: str | None = None,
-    metadata: dict[str, Any] | None = None,
-    message: object = None,
+    metadata: Mapping[str, Any] | None = None,
+    message: AnyMessage | None = None,
     state_key: str | None = "ui",
     merge: bool = False,
 ) -> UIMessage:
-    """The component, after showing it at once in mode ``custom`` and writing it to `state_key` (None: show it only).
+    """The record of a component, after showing it at once in mode ``custom`` and writing it to `state_key`.
 
-    `id` is drawn when it is not given. `merge`: the properties are added to those of the component with this id,
-    which they replace otherwise. `message` is the one that it belongs to: its id goes into the metadata.
-
-    OutsideRunError outside of a node, InvalidUpdateError for a key that the graph does not have.
+    The write counts, and is given up, with what the node returns; None: show it only. A record whose id is there takes
+    its place; with `merge` its props are joined to those that are there. Without an id it gets a random one, and a
+    node that is tried again shows another component: give an id to what must show once. OutsideRunError outside of a
+    node, InvalidUpdateError for a key that the graph does not have.
     """
-    config = running_task().config
-    about = message.get("id") if isinstance(message, dict) else getattr(message, "id", None)
-    made: UIMessage = {
+    task = running_task()
+    config = task.config
+    about = {
+        "merge": merge,
+        "run_id": config.get("run_id"),
+        "tags": config.get("tags") or None,
+        "name": config.get("run_name"),
+    }
+    belongs = {} if message is None or message.id is None else {"message_id": message.id}
+    record: UIMessage = {
         "type": "ui",
         "id": id or str(uuid4()),
         "name": name,
-        "props": props,
-        "metadata": {
-            "merge": merge,
-            "run_id": config.get("run_id"),
-            "tags": config.get("tags"),
-            "name": config.get("run_name"),
-            **(metadata or {}),
-            **({"message_id": about} if about else {}),
-        },
+        "props": dict(props),
+        "metadata": {**about, **(metadata or {}), **belongs},
     }
-    _push(made, state_key)
-    return made
+    _push(task, record, state_key)
+    return record
 
 
-def delete_ui_message(id: str, *, state_key: str = "ui") -> RemoveUIMessage:
-    """The removal, after showing it at once in mode ``custom`` and writing it to `state_key`."""
-    made: RemoveUIMessage = {"type": "remove-ui", "id": id}
-    _push(made, state_key)
-    return made
+def delete_ui_message(id: str, *, state_key: str | None = "ui") -> RemoveUIMessage:
+    """The record that takes a component away, after showing it in mode ``custom`` and writing it to `state_key`.
+
+    The same errors as `push_ui_message`; that nothing has the id is seen when the step is applied.
+    """
+    record: RemoveUIMessage = {"type": "remove-ui", "id": id}
+    _push(running_task(), record, state_key)
+    return record
+
+
+def _push(task: Any, record: AnyUIMessage, state_key: str | None) -> None:
+    if state_key is not None:
+        task.write(state_key, record)
+    task.write_chunk(record)
 
 
 def ui_message_reducer(
     left: Sequence[AnyUIMessage] | AnyUIMessage, right: Sequence[AnyUIMessage] | AnyUIMessage
 ) -> list[AnyUIMessage]:
-    """The components after an update: by id, in the order in which they came.
+    """The records of `left` with those of `right` joined in by id, as a new list; nothing that comes in is changed.
 
-    InvalidUpdateError (a ValueError) for the removal of one that is not there.
+    InvalidInputError (a ValueError) when an id is to be removed that is not there.
     """
-    merged: dict[str, AnyUIMessage] = {one["id"]: one for one in _listed(left)}
-    removed: set[str] = set()
-    for one in _listed(right):
-        before = merged.get(one["id"])
-        if one["type"] == "remove-ui":
-            if before is None:
-                raise _NotThere(
-                    f"Attempting to delete an UI message with an ID that doesn't exist ({one['id']!r}).",
-                    fix="Delete components by the id that push_ui_message returned, once.",
+    shown: dict[str, AnyUIMessage] = {record["id"]: record for record in _listed(left)}
+    for record in _listed(right):
+        there = shown.get(record["id"])
+        if record["type"] == "remove-ui":
+            if there is None:
+                raise InvalidInputError(
+                    f"No UI message has the id {record['id']!r}.", fix="Delete only what was pushed and is still there."
                 )
-            removed.add(one["id"])
-            continue
-        removed.discard(one["id"])
-        if before is not None and one.get("metadata", {}).get("merge"):
-            one = cast(UIMessage, {**one, "props": {**cast(UIMessage, before)["props"], **one["props"]}})
-        merged[one["id"]] = one
-    return [one for id, one in merged.items() if id not in removed]
+            del shown[record["id"]]
+        elif there is not None and there["type"] == "ui" and record["metadata"].get("merge"):
+            shown[record["id"]] = {**record, "props": {**there["props"], **record["props"]}}
+        else:
+            shown[record["id"]] = record
+    return list(shown.values())
 
 
-class _NotThere(InvalidUpdateError, ValueError):
-    """A component is to go that is not there."""
-
-
-def _push(made: AnyUIMessage, state_key: str | None) -> None:
-    task = running_task()
-    if state_key is not None:
-        task.write(state_key, made)
-    task.write_chunk(made)
-
-
-def _listed(components: Sequence[AnyUIMessage] | AnyUIMessage) -> list[AnyUIMessage]:
-    return [components] if isinstance(components, dict) else list(components)
+def _listed(records: Sequence[AnyUIMessage] | AnyUIMessage) -> Sequence[AnyUIMessage]:
+    return [records] if isinstance(records, Mapping) else records
