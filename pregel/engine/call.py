@@ -24,7 +24,7 @@ from pregel.engine.journal import Journal
 from pregel.engine.nested import place_of
 from pregel.engine.resume import Entry, Replay
 from pregel.engine.running import Running
-from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, ThreadBusy
+from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, SubgraphNotFoundError, ThreadBusy
 from pregel.tokens import connect
 from pregel.types import DURABILITIES, STREAM_MODES
 from pregel.warnings import warn_caller
@@ -123,6 +123,8 @@ class Call:
                 "concurrency='enqueue' was asked for inside a running node: two runs could wait for each other.",
                 fix="Enqueue from outside of the graph, or use concurrency='reject' here.",
             )
+        if durability is not None and not graph.checkpointer and self.nested is None:
+            warn_caller("durability= has no effect: the graph has no checkpointer. Compile it with one.")
         if "checkpoints" in self.yields and not graph.checkpointer and self.nested is None:
             warn_caller("stream_mode='checkpoints' shows nothing: the graph has no checkpointer. Compile it with one.")
         if self.room is not None and self.room < 1:
@@ -266,9 +268,17 @@ class Call:
             self._contender = Contender(self.thread, self.concurrency, self.wait)  # type: ignore[arg-type]  # checked
         return self._contender
 
-    def reading(self, kind: type[Journal]) -> Frame:
-        """A frame to read or update the place that is addressed, which may be a subgraph's."""
+    def reading(self, kind: type[Journal], *, changes: bool = False) -> Frame:
+        """A frame to read or update the place that is addressed, which may be a subgraph's.
+
+        SubgraphNotFoundError for one that is to be changed, and that no graph of this one's lives in.
+        """
         found = place_of(self.graph, self.ns) if self.ns else None
+        if found is None and self.ns and changes:
+            known = ", ".join(name for name, _ in self.graph.get_subgraphs(recurse=True)) or "none"
+            raise SubgraphNotFoundError(
+                f"Subgraph {self.ns!r} not found.", fix=f"Subgraphs of this graph: {known}.", thread=self.thread
+            )
         if found is None:
             return self.frame(kind)
         graph, ns = found

@@ -80,7 +80,7 @@ class States:
         checked = checked_updates(supersteps)
         call = self._addressed(config)
         while True:
-            frame = call.reading(BlockingJournal)
+            frame = call.reading(BlockingJournal, changes=True)
             try:
                 result = driven(update_flow(frame, call.checkpoint, checked), frame)
             except ClaimMissed as error:
@@ -98,7 +98,7 @@ class States:
         checked = checked_updates(supersteps)
         call = self._addressed(config)
         while True:
-            frame = call.reading(awaiting_journal())
+            frame = call.reading(awaiting_journal(), changes=True)
             try:
                 result = await adriven(update_flow(frame, call.checkpoint, checked), frame)
             except ClaimMissed as error:

@@ -322,8 +322,8 @@ class Verbs(Runnable, Generic[StateT, AnyContextT, InputT, OutputT]):
     async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
         if call.nested is not None and (streamed := call.streamed(waits=True)) is not None:
-            async with aclosing(streamed.awaited()) as chunks:
-                async for chunk in chunks:
+            async with aclosing(streamed.awaited()) as inside:
+                async for chunk in inside:
                     if call.wants(chunk):
                         yield shape(chunk)
             return
@@ -351,7 +351,9 @@ class Verbs(Runnable, Generic[StateT, AnyContextT, InputT, OutputT]):
             return
 
     def _streaming(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> tuple[Call, Any]:
-        mode = self.stream_mode if mode is None else mode
+        if mode is None:  # who hands the config of a node on asks for what that node's graph would show
+            forwarded = "__pregel_task_id" in ((config or {}).get("configurable") or {})
+            mode = "values" if forwarded else self.stream_mode
         modes = (mode,) if isinstance(mode, str) else tuple(mode)
         if arguments.get("output_keys") is None:
             arguments["output_keys"] = self.stream_channels_asis

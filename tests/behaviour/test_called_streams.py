@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pregel.checkpoint.memory import InMemorySaver
-from pregel.config import get_stream_writer
+from pregel.config import RunnableConfig, get_stream_writer
 from pregel.func import entrypoint, task
 from pregel.testing import crash_matrix, explore
 from pregel.types import Command, Overwrite, interrupt
@@ -236,6 +236,18 @@ def test_a_coroutine_reads_a_stream_beside_another(thread: Thread) -> None:
     app = chain("node", node=node).compile(checkpointer=InMemorySaver())
 
     assert ["2", "2"] == asyncio.run(app.ainvoke({"a": []}, thread("1")))["a"]
+
+
+def test_who_hands_a_nodes_config_on_streams_values(memory: Saver, thread: Thread) -> None:
+    inner = chain("x").compile()
+    seen = list[Any]()
+
+    def node(state: State, config: RunnableConfig) -> None:
+        seen.extend(inner.stream({"a": []}, config))
+
+    chain("node", node=node).compile(checkpointer=memory).invoke({"a": []}, thread("1"))
+
+    assert [{"a": []}, {"a": ["x"]}] == seen
 
 
 def test_a_blocking_node_of_an_awaited_run_reads_a_stream(thread: Thread) -> None:
