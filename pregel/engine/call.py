@@ -202,7 +202,15 @@ class Call:
         if node is None or node.outside or node.frame.run.host is None:
             return None
         run, loop = node.frame.run, node.frame.run.loop
-        if (run.journal is None and not run.subgraphs) or (waits and loop is None) or (not waits and _is_here(loop)):
+        if run.journal is None and not run.subgraphs:
+            return None
+        if loop is None if waits else _is_here(loop):
+            if run.journal is not None:
+                warn_caller(
+                    f"Node {node.name!r} {'awaits' if waits else 'blocks on'} graph {self.graph.get_name()!r}, which "
+                    f"its run cannot hear while it {'blocks' if waits else 'is blocked itself'}: nothing of it is "
+                    f"stored. {'Block in a run that blocks' if waits else 'Await it in a coroutine'}."
+                )
             return None
         from pregel.engine.calls import GraphCall
 
