@@ -25,6 +25,7 @@ from pregel.parts import UpdatesStreamPart as UpdatesStreamPart
 from pregel.parts import ValuesStreamPart as ValuesStreamPart
 from pregel.question import Interrupt as Interrupt
 from pregel.typing import OutputT
+from pregel.warnings import LangGraphDeprecatedSinceV11, warn_caller
 
 if TYPE_CHECKING:
     from pregel.checkpoint.base import BaseCheckpointSaver  # names a type only
@@ -144,6 +145,18 @@ class GraphOutput(Generic[OutputT]):
 
     value: OutputT
     interrupts: tuple[Interrupt, ...] = ()
+
+    def __getitem__(self, key: str) -> Any:
+        """A key of the value, or the questions, as version 1 gives them. Deprecated."""
+        warn_caller(
+            "result[key] of a GraphOutput is deprecated: use its value and interrupts.", LangGraphDeprecatedSinceV11
+        )
+        return self.interrupts if key == "__interrupt__" else self.value[key]  # type: ignore[index]
+
+    def __contains__(self, key: object) -> bool:
+        """Whether version 1 would give the key. Deprecated."""
+        warn_caller("key in a GraphOutput is deprecated: use its value and interrupts.", LangGraphDeprecatedSinceV11)
+        return bool(self.interrupts) if key == "__interrupt__" else key in self.value  # type: ignore[operator]
 
 
 def default_retry_on(error: Exception) -> bool:
