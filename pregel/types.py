@@ -24,7 +24,7 @@ from pregel.parts import ToolsStreamPart as ToolsStreamPart
 from pregel.parts import UpdatesStreamPart as UpdatesStreamPart
 from pregel.parts import ValuesStreamPart as ValuesStreamPart
 from pregel.question import Interrupt as Interrupt
-from pregel.typing import OutputT
+from pregel.typing import ValueT
 from pregel.warnings import LangGraphDeprecatedSinceV11, warn_caller
 
 if TYPE_CHECKING:
@@ -140,10 +140,10 @@ class StateSnapshot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GraphOutput(Generic[OutputT]):
+class GraphOutput(Generic[ValueT]):
     """What `invoke(version="v2")` returns: the value and the questions that are pending."""
 
-    value: OutputT
+    value: ValueT
     interrupts: tuple[Interrupt, ...] = ()
 
     def __getitem__(self, key: str) -> Any:

@@ -89,7 +89,8 @@ def model_of(schema: Any, name: str, keys: Mapping[str, tuple[Any, Any]]) -> typ
         return schema
     fields: dict[str, Any] = {key: (_known(pydantic, hint), default) for key, (hint, default) in keys.items()}
     if not fields:
-        return pydantic.create_model(name, __base__=pydantic.RootModel[_known(pydantic, schema)])  # type: ignore[misc]
+        root: Any = pydantic.RootModel
+        return type(name, (root[_known(pydantic, schema)],), {"__module__": __name__})
     model: type = pydantic.create_model(name, __config__=pydantic.ConfigDict(arbitrary_types_allowed=True), **fields)
     return model
 

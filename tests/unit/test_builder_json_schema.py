@@ -110,8 +110,8 @@ def test_input_and_output_are_models() -> None:
     taken, given = app.get_input_schema(), app.get_output_schema()
 
     assert ("AppInput", "AppOutput") == (taken.__name__, given.__name__)
-    assert {"first_name": "x", "items": [1], "maybe": None} == taken(first_name="x", items=["1"]).model_dump()  # type: ignore[attr-defined]
-    assert {"first_name": None, "items": None, "maybe": None} == given().model_dump()  # type: ignore[attr-defined]
+    assert {"first_name": "x", "items": [1], "maybe": None} == taken(first_name="x", items=["1"]).model_dump()
+    assert {"first_name": None, "items": None, "maybe": None} == given().model_dump()
     with pytest.raises(ValueError, match="first_name"):
         taken(items=[])
     typed = StateGraph(Model).add_node("a", lambda state: None).add_edge(START, "a").compile()
@@ -121,7 +121,7 @@ def test_input_and_output_are_models() -> None:
 def test_a_state_without_keys_is_a_model_too() -> None:
     app = StateGraph(Annotated[list[int], operator.add]).add_node("a", lambda state: []).add_edge(START, "a").compile()  # type: ignore[arg-type]
 
-    assert [1] == app.get_input_schema()(["1"]).root  # type: ignore[attr-defined]
+    assert [1] == app.get_input_schema()(["1"]).root
 
 
 def test_a_notebook_shows_the_graph() -> None:
