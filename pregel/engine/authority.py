@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pregel.checkpoint import lease
 from pregel.checkpoint.heartbeat import heartbeat
@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 
 class ClaimMissed(Exception):
     """The thread changed between load and claim: load again and start over. Never reaches a user."""
+
+
+class Stoppable(Protocol):
+    """What drives a run."""
+
+    def stop(self, why: str) -> None:
+        """Have the run wound down, from whatever thread: what ended is kept."""
+
+
+def _nobody() -> None:
+    return None
 
 
 class Authority:
@@ -44,6 +55,7 @@ class Authority:
         self.ended = ""  # why this run's authority is over, when it was taken
         self.caller = caller  # what drives the run
         self.parked: Callable[[object], bool] | None = None  # of a stream: whether nobody pulls it
+        self.driven_by: Callable[[], Stoppable | None] = _nobody  # what drives it, looked up: it holds this object
         self._seen = 0  # the seq at the last look of the heartbeat
 
     def claim(self) -> Claim:
@@ -142,9 +154,11 @@ class Authority:
         self.deadline = 0.0
 
     def heed(self, asked: str) -> None:
-        """Stop after this step when another run asks for the thread."""
-        if asked:
+        """Make way when another run asks for the thread: what runs is cancelled, nothing starts any more."""
+        if asked and not self.asked:
             self.asked = asked
+            if (driver := self.driven_by()) is not None:
+                driver.stop(asked)
 
     def gives_way(self, caller: object) -> bool:
         """Whether this is a stream that nobody pulls, seen from a run of that caller."""

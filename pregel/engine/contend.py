@@ -1,8 +1,9 @@
 """What a call does when another run holds its thread: refuse, wait for it, or make it stop.
 
 1. ``reject`` (the default) raises ThreadBusy at once. ``enqueue`` waits until the other run is over, and nothing else.
-2. ``interrupt`` asks the other run to stop after the step it is in, keeps what it did, and goes on from there.
-   ``rollback`` asks the same, and goes on from where that run had started: what it did stays as a branch of history.
+2. ``interrupt`` makes the other run stop: async nodes are cancelled, blocking ones end by themselves or at their next
+   call, nothing new starts. What had ended by then is kept, and the newcomer goes on from there. ``rollback`` does the
+   same, and goes on from where that run had started: what it did stays as a branch of history.
 3. Who waits looks at the thread again and again, more seldom the longer the same run holds it, and oftener the longer
    it has waited. There is no order among those who wait; a queue with an order belongs to a task queue, not here.
 4. A run never waits for itself, and no run waits in a queue for another: A would wait for B, and B for A.
@@ -98,7 +99,7 @@ class Contender:
             if self.until is not None:
                 left = self.until - time.monotonic()
                 if left <= 0:
-                    raise error
+                    raise self._given_up(error)
                 pause = min(pause, left)
             row: ThreadRow = yield Look(self.thread, pause)
             if row.run != hold.run or row.epoch != hold.epoch or row.lapsed or row.owner is None:
@@ -109,6 +110,17 @@ class Contender:
             if holder is not None and holder.gives_way(caller):
                 return
 
+    def _given_up(self, error: ThreadBusy) -> ThreadBusy:
+        """The error at the end of patience. What was asked may have been heard, and is not taken back."""
+        if self.mode == "enqueue":
+            return error
+        return ThreadBusy(
+            f"{error.message} It was asked to make way ({self.mode}) and stops for it, but not within {self.wait} s.",
+            fix="Try again: it stops as soon as it hears of it and its blocking nodes come to an end.",
+            asked=self.mode,
+            thread=self.thread,
+        )
+
     # -- doing it ----------------------------------------------------------------------------------------------------
 
     def meet_blocking(self, error: ClaimMissed | ThreadBusy, journal: Journal) -> None:
@@ -117,7 +129,7 @@ class Contender:
 
         def perform(request: Ask | Look) -> Any:
             if isinstance(request, Ask):
-                return _told_here(request) or saver.ask(*request)
+                return _told_here(request, journal) or saver.ask(*request)
             time.sleep(request.pause)
             return saver.load(request.thread, []).thread
 
@@ -131,19 +143,19 @@ class Contender:
 
         async def perform(request: Ask | Look) -> Any:
             if isinstance(request, Ask):
-                return _told_here(request) or await saver.aask(*request)
+                return _told_here(request, journal) or await saver.aask(*request)
             await sleep(request.pause)
             return (await saver.aload(request.thread, [])).thread
 
         await runner.arun(self.meet(error, journal), perform)
 
 
-def _told_here(request: Ask) -> bool:
-    """Tell a run of this process straight away."""
+def _told_here(request: Ask, journal: Journal) -> bool:
+    """Tell a run of this process straight away; whether that is all, since the saver keeps no such word."""
     holder = lease.holder_of(request.hold.run)
     if holder is not None:
         holder.heed(request.asked)
-    return False  # it is stored as well: whoever lists the thread sees it
+    return not journal.renews
 
 
 def checked_concurrency(mode: str, wait: float | None) -> Concurrency:
