@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.forked import Template
     from tests.postgres import Emptied, Shared
 
-# The wall time of one example says nothing on a loaded machine. `--hypothesis-profile=thorough` draws hypothesis' own 100.
+# The wall time of one example says nothing on a loaded machine. `--hypothesis-profile=thorough` draws 100 of them.
 settings.register_profile("pregel", deadline=None, max_examples=40)
 settings.register_profile("thorough", deadline=None)
 settings.load_profile("pregel")

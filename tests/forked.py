@@ -37,7 +37,8 @@ class Template:
     def run(self, script: Path, directory: Path, scratch: Path) -> Ended:
         """Run a program in a directory; what it writes goes through files of the scratch directory."""
         files = scratch / "stdout", scratch / "stderr"
-        assert self.process.stdin and self.process.stdout
+        assert self.process.stdin
+        assert self.process.stdout
         print(json.dumps([str(script), str(directory), *map(str, files)]), file=self.process.stdin, flush=True)
         status = int(self.process.stdout.readline())
         return Ended(status, *(file.read_text(encoding="utf-8") for file in files))
