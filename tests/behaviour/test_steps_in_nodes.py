@@ -22,7 +22,7 @@ Body = Callable[[Callable[[str, Callable[[], Any]], Any]], dict[str, Any]]
 
 
 def graph(run: Runner, body: Body, retry: RetryPolicy | None = None) -> StateGraph[Any]:
-    """One node whose body is given `step`; under the awaiting driver the body runs on a thread and awaits from there."""
+    """One node whose body is given `step`; under the awaiting driver the body runs on a thread, and asks from there."""
 
     def node(state: State, runtime: Runtime[Any]) -> dict[str, Any]:
         return body(runtime.step)
