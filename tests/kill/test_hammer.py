@@ -1,7 +1,7 @@
 """The hammer: eight processes on one thread and on fifty, killed and cut off at random, on both stores.
 
-On PostgreSQL they come through a proxy, which cuts all of them off at once, or one of them before or after the server has
-done what it was told.
+On PostgreSQL they come through a proxy, which cuts all of them off at once, or one of them before or after the server
+has done what it was told.
 """
 
 from __future__ import annotations
