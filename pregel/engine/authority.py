@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from pregel.checkpoint.journal_saver import JournalSaver
 
 
+QUEUED = "~"
+"""Leads a word of one who waits, and asks nothing of the run that holds the thread; all other words sort before it."""
+
+
 class ClaimMissed(Exception):
     """The thread changed between load and claim: load again and start over. Never reaches a user."""
 
@@ -55,6 +59,7 @@ class Authority:
         self.ended = ""  # why this run's authority is over, when it was taken
         self.caller = caller  # what drives the run
         self.parked: Callable[[object], bool] | None = None  # of a stream: whether nobody pulls it
+        self.stands_back: Callable[[ThreadRow], bool] | None = None  # of one that waits: whether others come first
         self.driven_by: Callable[[], Stoppable | None] = _nobody  # what drives it, looked up: it holds this object
         self._seen = 0  # the seq at the last look of the heartbeat
 
@@ -74,7 +79,15 @@ class Authority:
         row = self.row
         if self.after is not None and row.epoch != self.after:
             raise ClaimMissed
-        return row.run is not None and self._may_take(row, row.run)
+        if row.run is not None:
+            return self._may_take(row, row.run)
+        if row.asked and self.stands_back is not None and self.stands_back(row):
+            raise ThreadBusy(
+                f"Thread {self.thread!r} is free, and others have waited for it longer.",
+                reason="queued",
+                thread=self.thread,
+            )
+        return False
 
     def _may_take(self, row: ThreadRow, run: bytes) -> bool:
         """True when the run that holds the thread is known to be over; ThreadBusy when it may go on."""
@@ -155,7 +168,7 @@ class Authority:
 
     def heed(self, asked: str) -> None:
         """Make way when another run asks for the thread: what runs is cancelled, nothing starts any more."""
-        if asked and not self.asked:
+        if asked and not self.asked and not asked.startswith(QUEUED):
             self.asked = asked
             if (driver := self.driven_by()) is not None:
                 driver.stop(asked)

@@ -220,7 +220,7 @@ def _stop_at_breakpoint(frame: Frame, step: Step, where: GraphLifecycleStatus) -
         step.emit.append(paused(frame, where))
     if "updates" in frame.shows:
         step.emit.append((frame.ns, "updates", interrupt_update(())))
-    return (yield from close(frame, step, "interrupted", reason="breakpoint"))
+    return (yield from close(frame, step, "interrupted", reason="it stopped at a breakpoint"))
 
 
 def _unapplied(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:

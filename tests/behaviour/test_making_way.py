@@ -211,7 +211,7 @@ def test_a_node_that_swallows_its_cancellation_has_ended_well(thread: Thread) ->
 
     app = chain("swallows", "next", swallows=swallows).compile(checkpointer=InMemorySaver())
 
-    assert isinstance(ends(app, thread("1"), {"a": []})(), RunDisplaced)
+    assert isinstance(ends(app, thread("1"), {"a": []})(), RunDisplaced)  # it looks at its asyncio task, too
     assert ["swallowed"] == app.get_state(thread("1")).values["a"]
     assert ["swallowed", "next"] == app.invoke(None, thread("1"))["a"]
 
