@@ -37,13 +37,14 @@ class Engine(NamedTuple):
     """What a database does.
 
     - `exact`: it lets through exactly what a filter does. `indexed`: it has a table of vectors.
-    - `approximate`: that one has an index which finds the nearest without looking at all.
+    - `approximate`: that one has an index which finds the nearest without looking at all, and it is asked where a range
+      has more items than this.
     - `plans`: it chooses by itself between all items of a range and the last ones of the table.
     """
 
     exact: bool
     indexed: bool
-    approximate: bool = False
+    approximate: int | None = None
     plans: bool = True
 
 
@@ -105,8 +106,10 @@ def _search_flow(search: Search, horizon: float, engine: Engine) -> Flow[list[Ro
         if exact or search.filter is None:
             return (yield _sql("search", where, (search.op.limit, start), (), search.filter))  # type: ignore[no-any-return]
         return (yield from _sifted_flow("search", where, (), search.filter, stop))[start:]
-    if engine.approximate and len(found := (yield from _nearest_flow(search, where, stop))) >= stop:
-        return found[start:]
+    if engine.approximate is not None and (yield Sql("wide", (*where[:2], engine.approximate))):
+        found = yield from _nearest_flow(search, where, stop)
+        if len(found) >= stop:
+            return found[start:]
     if search.words is None:
         found = yield from _page_flow("near", where, (search.vector,), search.filter, stop, exact)
     else:
