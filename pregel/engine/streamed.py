@@ -18,7 +18,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.records import MEMO, Write
-from pregel.engine.calls import GraphCall, memo, memo_record
+from pregel.engine.calls import GraphCall, as_stored, memo, memo_record
 from pregel.engine.effects import Chunk, Dropped, Settled, Step
 from pregel.engine.frame import LIVE, Frame
 from pregel.engine.trace import TRACES
@@ -109,7 +109,10 @@ class CallStream:
     def _taken(self, chunks: Iterable[Chunk]) -> list[Chunk]:
         mine: list[Chunk] = []
         outward = self._split(chunks, mine)
-        self._keep(mine)
+        if mine and self.records:  # as it is now: who reads it may change it before a step stores it
+            self._keep(as_stored(self.made.parent, mine))
+        else:
+            self._keep(mine)
         self.ready += mine
         self._wake()
         return outward

@@ -164,6 +164,27 @@ class Gate:
         assert self.event.wait(30)
 
 
+def test_what_a_reader_does_to_a_live_chunk_is_not_told_again(memory: Saver, thread: Thread) -> None:
+    def talk(state: State) -> dict[str, Any]:
+        get_stream_writer()(["word"])
+        return {}
+
+    inner = chain("talk", talk=talk).compile()
+    heard: list[Any] = []
+
+    def node(state: State) -> dict[str, Any]:
+        for chunk in inner.stream({"a": []}, stream_mode="custom"):
+            heard.append(list(chunk))
+            chunk.clear()
+        return {"a": [interrupt("?")]}
+
+    app = chain("node", node=node).compile(checkpointer=memory)
+    app.invoke({"a": []}, thread("1"))
+    app.invoke(Command(resume="yes"), thread("1"))
+
+    assert [["word"], ["word"]] == heard
+
+
 def test_a_stream_that_is_left_early_cancels_the_graph_and_is_told_the_same_again(
     run: Runner, memory: Saver, thread: Thread
 ) -> None:
