@@ -168,7 +168,7 @@ class InMemorySaver(JournalSaver):
 
     def _do_ask(self, asked: str, tno: int, epoch: int, run: bytes) -> None:
         if (thread := self._holder(tno, epoch, run)) is not None:
-            thread.asked = asked
+            thread.asked = asked if not thread.asked else min(thread.asked, asked)
 
     def _do_threads(self, status: str | None, limit: int | None) -> list[Row]:
         found = [thread for thread in self._threads.values() if status is None or thread.status == status]
@@ -206,8 +206,10 @@ class InMemorySaver(JournalSaver):
         row = self._branch(tno, ns).rows.get(checkpoint)
         return [] if row is None else [(row.manifest,)]
 
-    def _do_values(self, tno: int, ns: int, spans: list[tuple[int, int, int, int]]) -> list[Row]:
+    def _do_values(self, tno: int, ns: int, spans: list[tuple[int, int, int, int]], anchor: bytes | None) -> list[Row]:
         thread = self._numbers[tno]
+        if anchor is not None and anchor not in self._branch(tno, ns).rows:
+            return []
         found: list[ValueRow | None] = []
         for channel, first, last, deltas in spans:
             if deltas:
