@@ -23,7 +23,7 @@ from pregel.engine.node import NodeBuilder, PregelNode
 from pregel.engine.plan import TASKS, Plan, Policies
 from pregel.engine.states import States
 from pregel.engine.verbs import Verbs
-from pregel.errors import DefinitionError, InvalidInputError, NotBuiltError
+from pregel.errors import DefinitionError, InvalidInputError
 from pregel.types import (
     Send,
     checked_policies,
@@ -98,8 +98,7 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States):
         self.context_schema, self.config, self.name = context_schema, config, name
         self.concurrency, self.wait = checked_concurrency(concurrency, wait), wait
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
-        if stream_transformers:
-            raise NotBuiltError("stream_transformers are not built yet.", fix="Leave them out.")
+        self.stream_transformers = tuple(stream_transformers or ())
         if auto_validate:
             self.validate()
         self.register_types()

@@ -15,10 +15,10 @@ from pregel.engine.above import above
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.call import Call
 from pregel.engine.chunks import chunk_shape
+from pregel.engine.events import EventStreams
 from pregel.engine.running import Running
 from pregel.engine.tries import awaiting_driver, blocking_driver, let_go, output_of, parked_at, unparked
 from pregel.errors import ThreadBusy
-from pregel.runnable import Runnable
 from pregel.typing import AnyContextT, InputT, OutputT, StateT
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pregel.types import Command, GraphOutput, StreamMode, StreamPart
 
 
-class Verbs(Runnable, Generic[StateT, AnyContextT, InputT, OutputT]):
+class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
     """The verbs that run a graph."""
 
     stream_mode: str
