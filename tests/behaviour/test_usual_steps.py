@@ -47,7 +47,7 @@ class State(TypedDict, total=False):
 
 def grow(state: State, runtime: Runtime[Any]) -> State:
     """One more of everything; and changes what an earlier step put into the state."""
-    box = state.get("box", {"all": []})
+    box = state["box"] if "box" in state else {"all": list[int]()}
     box["all"].append(state["n"])
     return {"n": state["n"] + 1, "items": [f"item {state['n']}"], "box": box, "keys": [runtime.idempotency_key]}
 
@@ -140,7 +140,7 @@ def test_a_value_that_cannot_be_stored_fails_the_run_after_the_steps_before_it(r
     saver = InMemorySaver()
     graph = StateGraph(dict)
     for name in ("a", "b", "c"):
-        graph.add_node(name, lambda state, name=name: {"file": open} if name == "b" else name)  # type: ignore[misc]
+        graph.add_node(name, lambda state, name=name: {"file": open} if name == "b" else name)
     graph.add_edge(START, "a")
     graph.add_edge("a", "b")
     graph.add_edge("b", "c")
