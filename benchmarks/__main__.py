@@ -48,9 +48,10 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def selected(names: Sequence[str], order: Sequence[str], quick: bool) -> list[Measurement]:
-    """What these names mean, the long ones left out of a quick run. LookupError for one that means nothing."""
+    """What these names mean; without names, everything but what is too long for a quick run. LookupError for none."""
     rows = [name for name in names if name != CURVES]
-    return [one for one in named(rows, order) if not (quick and one.full)] if rows or not names else []
+    chosen = named(rows, order) if rows or not names else []
+    return [one for one in chosen if rows or not (quick and one.full)]
 
 
 def measure(chosen: list[Measurement], bench: Bench, rounds: int, report: Report) -> None:
