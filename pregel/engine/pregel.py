@@ -22,6 +22,7 @@ from pregel.engine.call import Call, names_of, require_saver
 from pregel.engine.check import check_graph, checked_updates
 from pregel.engine.chunks import chunk_shape
 from pregel.engine.contend import checked_concurrency
+from pregel.engine.events import EventStreams
 from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.nested import stable_namespace, subgraphs
@@ -40,8 +41,7 @@ from pregel.engine.tries import (
     parked_at,
     unparked,
 )
-from pregel.errors import DefinitionError, InvalidInputError, NotBuiltError, ThreadBusy
-from pregel.runnable import Runnable
+from pregel.errors import DefinitionError, InvalidInputError, ThreadBusy
 from pregel.types import (
     Send,
     StateSnapshot,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from pregel.engine.threads import Threads
 
 
-class Pregel(Runnable):
+class Pregel(EventStreams):
     """A compiled graph over named channels.
 
     `nodes` wake on channels and write to channels; `input_channels` take the input, `output_channels` make the output,
@@ -117,8 +117,7 @@ class Pregel(Runnable):
         self.context_schema, self.config, self.name = context_schema, config, name
         self.concurrency, self.wait = checked_concurrency(concurrency, wait), wait
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
-        if stream_transformers:
-            raise NotBuiltError("stream_transformers are not built yet.", fix="Leave them out.")
+        self.stream_transformers = tuple(stream_transformers or ())
         if auto_validate:
             self.validate()
         self.register_types()
