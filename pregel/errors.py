@@ -6,6 +6,7 @@
     ├── GraphInterrupt                   a node asked a question; never an Exception, so no handler can swallow it
     ├── CallWithdrawn                    what a task or a graph was called for is over before the call is
     ├── GraphDrained        ┐            also PregelError: they reach callers
+    │   └── RunDisplaced    │
     └── ParentCommand       ┘
 
     PregelError (Exception)
@@ -27,12 +28,15 @@
     │   ├── UnknownInterruptError
     │   ├── AmbiguousResumeError (RuntimeError)
     │   ├── CheckpointNotFoundError (LookupError)
+    │   ├── SubgraphNotFoundError
     │   ├── ReplayMismatchError
     │   ├── ThreadNotFoundError (LookupError)
     │   ├── CannotResumeError
     │   ├── OutsideRunError (RuntimeError)
     │   ├── AsyncOnlyError (TypeError)
     │   ├── MissingExtraError (ModuleNotFoundError)
+    │   ├── StreamUseError (RuntimeError, TypeError)
+    │   ├── UnknownProjectionError (AttributeError, KeyError)
     │   └── NotBuiltError (NotImplementedError)
     ├── RunError                         the run could not go on
     │   ├── GraphRecursionError (RecursionError)
@@ -298,6 +302,12 @@ class CheckpointNotFoundError(UsageError, LookupError):
     code = "CHECKPOINT_NOT_FOUND"
 
 
+class SubgraphNotFoundError(UsageError, ValueError):
+    """A namespace that is to be changed belongs to no subgraph."""
+
+    code = "SUBGRAPH_NOT_FOUND"
+
+
 class ReplayMismatchError(UsageError):
     """A node that runs again called a graph or a task with another input than the first time."""
 
@@ -340,6 +350,18 @@ class MissingExtraError(UsageError, ModuleNotFoundError):
     def __init__(self, message: str | None = None, *, name: str | None = None, **place: Any) -> None:
         super().__init__(message, **place)
         self.name = name
+
+
+class StreamUseError(UsageError, RuntimeError, TypeError):
+    """The projections of a run object are used in a way that cannot work."""
+
+    code = "STREAM_USE"
+
+
+class UnknownProjectionError(UsageError, AttributeError, KeyError):
+    """A run object has no projection of that name."""
+
+    code = "UNKNOWN_PROJECTION"
 
 
 class NotBuiltError(UsageError, NotImplementedError):
@@ -446,6 +468,19 @@ class GraphDrained(GraphBubbleUp, RunError):
         self.reason = reason
 
 
+class RunDisplaced(GraphDrained):
+    """The run made way for another one (`concurrency`): what ran was cancelled, what had ended is kept.
+
+    `asked` is what the other run wants: ``interrupt`` goes on from what this one did, ``rollback`` from before it.
+    """
+
+    code = "DISPLACED"
+
+    def __init__(self, asked: str) -> None:
+        super().__init__(f"a newer run asked for the thread ({asked})")
+        self.asked = asked
+
+
 class ParentCommand(GraphBubbleUp, UsageError):
     """A Command was sent to a parent graph, and there is none."""
 
@@ -467,7 +502,11 @@ class StoreError(PregelError):
 
 
 class ThreadBusy(StoreError):
-    """Another run owns this thread."""
+    """Another run owns this thread.
+
+    `asked`: what this call had asked of that run before its `wait` was over, ``interrupt`` or ``rollback``. It stands:
+    that run stops for it.
+    """
 
     code = "THREAD_BUSY"
     fix = (
@@ -475,9 +514,10 @@ class ThreadBusy(StoreError):
         " 'interrupt' and 'rollback' make it stop."
     )
 
-    def __init__(self, message: str | None = None, *, reason: str = "held", **place: Any) -> None:
+    def __init__(self, message: str | None = None, *, reason: str = "held", asked: str = "", **place: Any) -> None:
         super().__init__(message, **place)
         self.reason = reason
+        self.asked = asked
 
 
 class AuthorityLost(StoreError):

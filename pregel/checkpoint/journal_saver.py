@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from pregel.checkpoint import flows, foreign, housekeeping
 from pregel.checkpoint.base import (
@@ -29,6 +29,7 @@ from pregel.checkpoint.decode import Decoder, Prototypes
 from pregel.checkpoint.keys import Names, checked_place, counter_of, thread_digest, version_text
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
+from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.shapes import coordinates, history_in, tuple_of
@@ -36,6 +37,9 @@ from pregel.checkpoint.verify import Finding, verify_flow
 from pregel.config import RunnableConfig
 from pregel.errors import InvalidInputError, MissingThreadError
 from pregel.flow import Flow
+
+if TYPE_CHECKING:
+    from pregel.checkpoint.appender import Appender
 
 T = TypeVar("T")
 LIST_PAGE = 50  # checkpoints that `list` reads at a time
@@ -55,6 +59,8 @@ class JournalSaver(BaseCheckpointSaver[str]):
         """Seconds after which a run that was not heard of may be taken over."""
         self.names = Names()
         self._interned: Iterable[str] = ()
+        self.recent = RecentLists()
+        """The lists that were read last; ``recent.largest`` says how many bytes of them are kept."""
 
     # -- what a store defines ----------------------------------------------------------------------------------------
 
@@ -75,6 +81,10 @@ class JournalSaver(BaseCheckpointSaver[str]):
     def ledger(self) -> Ledger:
         """A translator for one run."""
         return Ledger(self.serde, self.names)
+
+    def appender(self, thread: str, hold: Hold, ledger: Ledger) -> Appender | None:
+        """A short way for the usual supersteps of the run that holds a thread; None where `append` is the only way."""
+        return None
 
     def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
         """The thread's row and these checkpoints, as of one moment. Interns `names` first when some are unknown."""
@@ -105,7 +115,7 @@ class JournalSaver(BaseCheckpointSaver[str]):
         return self.read(flows.threads_flow(status, limit))
 
     def _decoder(self) -> Decoder:
-        return Decoder(self.serde, self.names)
+        return Decoder(self.serde, self.names, self.recent)
 
     # -- first tier --------------------------------------------------------------------------------------------------
 

@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pregel.checkpoint.keys import PULL
 from pregel.config import RunnableConfig
 from pregel.engine.apply import Applied
 from pregel.engine.ids import Ids
 from pregel.engine.plan import Plan
 from pregel.engine.state import State
 from pregel.engine.trace import TRACES
+from pregel.errors import GraphDrained, RunDisplaced
 from pregel.runtime import RunControl
 
 if TYPE_CHECKING:
     from pregel.checkpoint.records import Write
-    from pregel.engine.effects import Flow, Noted, Pushed, Step
+    from pregel.engine.effects import Dropped, Flow, Noted, Pushed, Step
     from pregel.engine.future import CallFuture
     from pregel.engine.journal import Journal
     from pregel.engine.resume import Replay
@@ -124,7 +126,7 @@ class Host(Protocol):
     def loop(self) -> Any:
         """The event loop that it lives on; None for one that blocks."""
 
-    def push(self, event: Pushed | Noted) -> None:
+    def push(self, event: Pushed | Dropped | Noted) -> None:
         """Tell the run what a task calls, from any thread."""
 
 
@@ -217,6 +219,10 @@ class Frame:
         self.seen_news.update(seen)
         self.changed_news.update(dict.fromkeys(changed))
 
+    def says_alone(self, task: Task) -> bool:
+        """Whether a superstep of this task is told by a `Lone`: it was triggered, and nothing older is to be told."""
+        return self.stored and task.path[0] == PULL and not (self.seen_news or self.changed_news)
+
     @property
     def cache(self) -> Any:
         """Where this graph's nodes look for results; None when there is no cache."""
@@ -229,8 +235,13 @@ class Frame:
 
     @property
     def drain_asked(self) -> str:
-        """Why the caller asked to stop after this step; empty when it did not."""
+        """Why the run is to stop after this step: its caller wants it to, or another run does; empty for no reason."""
         control, journal = self.run.control, self.run.journal
         if control is not None and control.drain_reason:
             return control.drain_reason
-        return f"a newer run asked for the thread ({journal.asked})" if journal is not None and journal.asked else ""
+        return journal.asked if journal is not None else ""
+
+    def stopped(self, why: str) -> GraphDrained:
+        """What the caller of a run that stopped is told."""
+        journal = self.run.journal
+        return RunDisplaced(journal.asked) if journal is not None and journal.asked else GraphDrained(why)

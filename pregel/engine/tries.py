@@ -6,6 +6,7 @@ A call is tried again when another run took the thread meanwhile (`engine.conten
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from pregel.engine.above import above
 from pregel.engine.call import Call
@@ -51,6 +52,8 @@ def blocking_driver(call: Call) -> BlockingDriver:
     frame, flow = call.start(BlockingJournal)
     driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
     frame.run.post, frame.run.host = driver.post, driver
+    if driver.journal is not None:
+        driver.journal.driven_by = ref(driver)
     if (telemetry := active()) is not None:
         _traced(driver, frame, telemetry)
     return driver
@@ -63,6 +66,8 @@ def awaiting_driver(call: Call) -> AwaitingDriver:
     frame, flow = call.start(awaiting_journal())
     driver = AwaitingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
     frame.run.post, frame.run.host = driver.post_chunk, driver
+    if driver.journal is not None:
+        driver.journal.driven_by = ref(driver)
     if (telemetry := active()) is not None:
         _traced(driver, frame, telemetry)
     return driver

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import mul
 from typing import Any, Literal, get_args
 
 from pregel.errors import InvalidInputError
+from pregel.flow import Flow
 from pregel.store.base.embed import Embeddings, IndexConfig, Vector, awaited, ensure_embeddings
-from pregel.store.work import Embed
+from pregel.store.base.ops import Op, TTLConfig
+from pregel.store.words import words
+from pregel.store.work import Embed, Work, work_flow
 
 Distance = Literal["cosine", "l2", "inner_product"]
 
@@ -28,6 +31,7 @@ class Index:
     embeddings: Embeddings
     fields: tuple[str, ...]
     distance: Distance
+    hybrid: float = 0.0
 
     @classmethod
     def of(cls, config: IndexConfig | None) -> Index | None:
@@ -41,7 +45,8 @@ class Index:
         if distance not in get_args(Distance):
             raise InvalidInputError(f"distance_type is {distance!r}.", fix=f"Use one of {get_args(Distance)}.")
         fields = config.get("fields") or config.get("text_fields") or ["$"]
-        return cls(dims, ensure_embeddings(config.get("embed")), tuple(fields), distance)  # type: ignore[arg-type]
+        hybrid = _checked_hybrid(config.get("hybrid", 0.0), distance)
+        return cls(dims, ensure_embeddings(config.get("embed")), tuple(fields), distance, hybrid)  # type: ignore[arg-type]
 
     def embed(self, request: Embed) -> tuple[list[Vector], list[Vector]]:
         """The vectors that are wanted."""
@@ -69,6 +74,25 @@ class Index:
                     fix="Give the embedding's own length as dims.",
                 )
         return vectors
+
+
+def _checked_hybrid(hybrid: object, distance: str) -> float:
+    if isinstance(hybrid, bool) or not isinstance(hybrid, int | float) or not 0.0 <= hybrid <= 1.0:
+        raise InvalidInputError(
+            f"hybrid is {hybrid!r}.", fix="Give a number from 0 (meaning alone) to 1 (words alone)."
+        )
+    if hybrid and distance != "cosine":
+        raise InvalidInputError(
+            f"Words cannot be weighed against {distance!r}, which has no bounds.", fix="Use distance_type='cosine'."
+        )
+    return float(hybrid)
+
+
+def working(index: Index | None, ops: Iterable[Op], now: float, ttl: TTLConfig | None) -> Flow[Work]:
+    """What a batch comes to in a store with this index, as a flow that wants texts embedded."""
+    if index is None:
+        return work_flow(ops, now, ttl, None)
+    return work_flow(ops, now, ttl, index.fields, words if index.hybrid else None)
 
 
 def embedding(index: Index | None) -> Callable[[Any], Any]:
@@ -99,9 +123,9 @@ def score(distance: Distance, one: Sequence[float], other: Sequence[float]) -> f
 class Rows:
     """Vectors in numbered places, all of them scored at once: by numpy where that is installed."""
 
-    def __init__(self, dims: int, *, numpy: bool = True) -> None:
+    def __init__(self, dims: int, *, fast: bool = True) -> None:
         self.dims = dims
-        self._np = _numpy() if numpy else None
+        self._np = numpy() if fast else None
         self._count = 0
         self._free: list[int] = []
         self._matrix: Any = [] if self._np is None else self._np.zeros((16, dims), dtype=self._np.float32)
@@ -133,12 +157,13 @@ class Rows:
         return [scores[place] for place in places] if whole else scores
 
 
-def _numpy() -> Any:
+def numpy() -> Any:
+    """The module; None where it is not installed."""
     try:
-        import numpy
+        import numpy as found
     except ModuleNotFoundError:
         return None
-    return numpy
+    return found
 
 
 def _scores(np: Any, distance: Distance, matrix: Any, query: Vector) -> list[float]:

@@ -55,12 +55,13 @@ FROM pregel_checkpoints WHERE tno = $1
 -- manifest: the manifest of a checkpoint
 SELECT manifest FROM pregel_checkpoints WHERE tno = $1 AND ns = $2 AND id = $3
 
--- values: rows of channels; $3 channels, $4 and $5 the first and last at of each, $6 1 for deltas or 0 for whole values
+-- values: rows of channels; $3 channels, $4 $5 first and last at, $6 1 deltas or 0 whole ones; $7 NULL or a checkpoint without which none
 SELECT v.channel, v.at, v.kind, v.type, v.blob, v.prev, v.base, v.fold, v.n
 FROM unnest($3::integer[], $4::bigint[], $5::bigint[], $6::integer[]) w (channel, first_at, last_at, deltas)
 JOIN pregel_channel_values v
   ON v.tno = $1 AND v.ns = $2 AND v.channel = w.channel AND v.at BETWEEN w.first_at AND w.last_at
  AND (v.kind = 'delta') = (w.deltas = 1)
+WHERE $7::bytea IS NULL OR EXISTS (SELECT FROM pregel_checkpoints WHERE tno = $1 AND ns = $2 AND id = $7::bytea)
 
 -- writes: the writes of a range of checkpoints
 SELECT ns, checkpoint, task, idx, channel, type, blob, path, name, child
@@ -148,8 +149,9 @@ WHERE t.tno = u.tno AND t.epoch = u.epoch AND t.run = u.run RETURNING t.run, t.a
 -- held: what is asked of the run that holds a thread; no row when another one does
 SELECT asked FROM pregel_threads WHERE tno = $1 AND epoch = $2 AND run = $3
 
--- ask: leave word for the run that holds a thread
-UPDATE pregel_threads SET asked = $1::text WHERE tno = $2 AND epoch = $3 AND run = $4 RETURNING asked
+-- ask: leave word for the run that holds a thread; of several the one that sorts first stands
+UPDATE pregel_threads SET asked = CASE WHEN asked = '' THEN $1::text ELSE least(asked, $1::text) END
+WHERE tno = $2 AND epoch = $3 AND run = $4 RETURNING asked
 
 -- landed: the row after an append that hit it; `t` is what its head gave back
 SELECT tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, false, asked, inbox, graph, updated_at, 0,

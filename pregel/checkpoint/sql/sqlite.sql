@@ -41,12 +41,13 @@ FROM pregel_checkpoints WHERE tno = ?1
 -- manifest: the manifest of a checkpoint
 SELECT manifest FROM pregel_checkpoints WHERE tno = ? AND ns = ? AND id = ?
 
--- values: rows of channels; ?3 is a JSON array of [channel, first at, last at, 1 for deltas or 0 for whole values]
+-- values: rows of channels; ?3 JSON of [channel, first at, last at, 1 deltas or 0 whole ones]; ?4 NULL or a checkpoint without which none
 SELECT v.channel, v.at, v.kind, v.type, v.blob, v.prev, v.base, v.fold, v.n
 FROM json_each(?3) w CROSS JOIN pregel_channel_values v
 WHERE v.tno = ?1 AND v.ns = ?2 AND v.channel = json_extract(w.value, '$[0]')
   AND v.at BETWEEN json_extract(w.value, '$[1]') AND json_extract(w.value, '$[2]')
   AND (v.kind = 'delta') = json_extract(w.value, '$[3]')
+  AND (?4 IS NULL OR EXISTS (SELECT 1 FROM pregel_checkpoints WHERE tno = ?1 AND ns = ?2 AND id = ?4))
 
 -- writes: the writes of a range of checkpoints
 SELECT ns, checkpoint, task, idx, channel, type, blob, path, name, child
@@ -121,8 +122,8 @@ WHERE tno = ?1 AND epoch = ?2 AND run = ?3
 -- held: what is asked of the run that holds a thread; no row when another one does
 SELECT asked FROM pregel_threads WHERE tno = ? AND epoch = ? AND run = ?
 
--- ask: leave word for the run that holds a thread
-UPDATE pregel_threads SET asked = ?1 WHERE tno = ?2 AND epoch = ?3 AND run = ?4
+-- ask: leave word for the run that holds a thread; of several the one that sorts first stands
+UPDATE pregel_threads SET asked = CASE WHEN asked = '' THEN ?1 ELSE min(asked, ?1) END WHERE tno = ?2 AND epoch = ?3 AND run = ?4
 
 -- standing_row: a thread's row after an append that hit it (RETURNING costs three times as much)
 SELECT tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0,
