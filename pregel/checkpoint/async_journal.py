@@ -22,6 +22,7 @@ from pregel.checkpoint.base import (
     DeltaChannelHistory,
     get_checkpoint_id,
 )
+from pregel.checkpoint.chunks import ChunkPage, ChunkTail, chunks_flow, tail_flow
 from pregel.checkpoint.decode import Prototypes
 from pregel.checkpoint.journal_saver import JournalSaver, Listing, address, put_record, writes_record
 from pregel.checkpoint.keys import thread_digest
@@ -114,6 +115,12 @@ class AsyncJournalSaver(JournalSaver):
 
     async def arenew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
         return await self.awrite(flows.renew_flow(holds, keep))
+
+    async def achunks(self, thread: str, offset: int, seen: int | None = None) -> ChunkPage:
+        return await self.aread(chunks_flow(thread, offset, seen))
+
+    async def achunk_tail(self, thread: str) -> ChunkTail:
+        return await self.aread(tail_flow(thread))
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         return await self.aread(flows.threads_flow(status, limit))

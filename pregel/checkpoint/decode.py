@@ -32,11 +32,11 @@ class UnknownNameError(LookupError):
 class Decoder:
     """Reads the rows of a store."""
 
-    __slots__ = ("_dumps", "_lists", "_loads", "names")
+    __slots__ = ("_dumps", "_lists", "_loads", "loads", "names")
 
     def __init__(self, serde: SerializerProtocol, names: Names) -> None:
         self._dumps = serde.dumps_typed
-        self._loads = serde.loads_typed
+        self.loads = self._loads = serde.loads_typed
         self._lists = serde.loads_lists if type(serde) is JsonPlusSerializer else None
         self.names = names
 

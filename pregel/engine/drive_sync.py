@@ -53,6 +53,7 @@ from pregel.errors import SerializationError
 
 if TYPE_CHECKING:
     from pregel.engine.future import CallFuture
+    from pregel.engine.running import Running
 
 ENDS = (Done, Failed, Paused, Gone, Entered)
 OVER = Event()  # the node that ran on the caller's thread has ended
@@ -155,8 +156,8 @@ class BlockingDriver:
         elif self.inline is not None:
             self._perform_beside()
 
-    def post(self, chunk: Chunk) -> None:
-        """Take in a chunk from a node that runs; waits while the consumer is behind."""
+    def post(self, chunk: Chunk, task: Running) -> None:
+        """Take in a chunk from a task that runs; waits while the consumer is behind."""
         if self.gate is not None and not self.gate.enter():
             return
         self.inbox.put(chunk)

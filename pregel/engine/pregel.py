@@ -18,10 +18,11 @@ from pregel.constants import LIFECYCLE
 from pregel.engine.above import above
 from pregel.engine.admin import history_flow, state_flow, update_flow
 from pregel.engine.authority import ClaimMissed
-from pregel.engine.call import Call, names_of, require_saver
+from pregel.engine.call import Call, checked_recorded, names_of, require_saver
 from pregel.engine.check import check_graph, checked_updates
 from pregel.engine.chunks import chunk_shape
 from pregel.engine.contend import checked_concurrency
+from pregel.engine.follow import afollow, follow
 from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.nested import stable_namespace, subgraphs
@@ -43,6 +44,7 @@ from pregel.engine.tries import (
 from pregel.errors import DefinitionError, InvalidInputError, NotBuiltError, ThreadBusy
 from pregel.runnable import Runnable
 from pregel.types import (
+    FollowedChunk,
     Send,
     StateSnapshot,
     StateUpdate,
@@ -99,6 +101,7 @@ class Pregel(Runnable):
         joins: Mapping[str, str] | None = None,
         concurrency: str = "reject",
         wait: float | None = None,
+        journal_stream: bool | str | Sequence[str] = False,
     ) -> None:
         self.nodes = {n: node.build() if isinstance(node, NodeBuilder) else node for n, node in nodes.items()}
         self.channels: dict[str, Any] = dict(channels or {})
@@ -116,6 +119,7 @@ class Pregel(Runnable):
         self.node_error_handler_map = dict(node_error_handler_map or {})
         self.context_schema, self.config, self.name = context_schema, config, name
         self.concurrency, self.wait = checked_concurrency(concurrency, wait), wait
+        self.journal_stream = checked_recorded(journal_stream)
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
         if stream_transformers:
             raise NotBuiltError("stream_transformers are not built yet.", fix="Leave them out.")
@@ -253,6 +257,7 @@ class Pregel(Runnable):
         control: Any = None,
         concurrency: str | None = None,
         wait: float | None = None,
+        journal_stream: bool | str | Sequence[str] | None = None,
         version: str = "v1",
         print_mode: str | Sequence[str] = (),
     ) -> Any:
@@ -263,12 +268,13 @@ class Pregel(Runnable):
         modes. Raises what a node raised, and the named errors of `pregel.errors`.
 
         `concurrency` says what happens when another run holds the thread: "reject", "enqueue", "interrupt" or
-        "rollback"; `wait` is how many seconds the last three wait for it. Both default to those of the graph.
+        "rollback"; `wait` is how many seconds the last three wait for it. `journal_stream` names the stream modes whose
+        chunks are journaled for those who `follow` (True: the usual ones). All three default to those of the graph.
         """
         arguments = _arguments(
             context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
         )
-        arguments |= {"concurrency": concurrency, "wait": wait}
+        arguments |= {"concurrency": concurrency, "wait": wait, "journal_stream": journal_stream}
         if stream_mode != "values":
             return list(self._stream(input, config, stream_mode, arguments))
         call = Call(self, input, config, **arguments)
@@ -300,6 +306,7 @@ class Pregel(Runnable):
         control: Any = None,
         concurrency: str | None = None,
         wait: float | None = None,
+        journal_stream: bool | str | Sequence[str] | None = None,
         version: str = "v1",
         print_mode: str | Sequence[str] = (),
     ) -> Any:
@@ -307,7 +314,7 @@ class Pregel(Runnable):
         arguments = _arguments(
             context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
         )
-        arguments |= {"concurrency": concurrency, "wait": wait}
+        arguments |= {"concurrency": concurrency, "wait": wait, "journal_stream": journal_stream}
         if stream_mode != "values":
             return [chunk async for chunk in self._astream(input, config, stream_mode, arguments)]
         call = Call(self, input, config, **arguments)
@@ -339,6 +346,7 @@ class Pregel(Runnable):
         control: Any = None,
         concurrency: str | None = None,
         wait: float | None = None,
+        journal_stream: bool | str | Sequence[str] | None = None,
         subgraphs: bool = False,
         debug: bool | None = None,
         version: str = "v1",
@@ -353,7 +361,7 @@ class Pregel(Runnable):
         arguments = _arguments(
             context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
         )
-        arguments |= {"concurrency": concurrency, "wait": wait}
+        arguments |= {"concurrency": concurrency, "wait": wait, "journal_stream": journal_stream}
         return self._stream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
     def astream(  # type: ignore[override]  # a graph takes more than a runnable
@@ -370,6 +378,7 @@ class Pregel(Runnable):
         control: Any = None,
         concurrency: str | None = None,
         wait: float | None = None,
+        journal_stream: bool | str | Sequence[str] | None = None,
         subgraphs: bool = False,
         debug: bool | None = None,
         version: str = "v1",
@@ -379,7 +388,7 @@ class Pregel(Runnable):
         arguments = _arguments(
             context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
         )
-        arguments |= {"concurrency": concurrency, "wait": wait}
+        arguments |= {"concurrency": concurrency, "wait": wait, "journal_stream": journal_stream}
         return self._astream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
     def _stream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> Iterator[Any]:
@@ -462,6 +471,20 @@ class Pregel(Runnable):
         from pregel.engine.threads import Threads  # few programs ask, and it is loaded with the saver
 
         return Threads(self)
+
+    def follow(self, config: RunnableConfig, *, offset: int = 0, wait: float | None = None) -> Iterator[FollowedChunk]:
+        """What the runs of a thread journaled (`journal_stream`), from an offset on, and what they go on to show.
+
+        It ends when the thread has come to rest, or when nothing was new for `wait` seconds (None: never), with a
+        chunk of mode ``status``. It reads only: from any process, before, during and after the run.
+        """
+        return follow(self.saver, config, offset=offset, wait=wait)
+
+    def afollow(
+        self, config: RunnableConfig, *, offset: int = 0, wait: float | None = None
+    ) -> AsyncIterator[FollowedChunk]:
+        """Like `follow`, awaited."""
+        return afollow(self.saver, config, offset=offset, wait=wait)
 
     # -- state -------------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import pregel
-
 TOP = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
