@@ -116,7 +116,7 @@ class Thread:
                 self.teller = append.ledger
                 self.late.append((append.ledger, []))  # type: ignore[arg-type]  # who said it is known
             self.late[-1][1].extend(append.said)
-        elif append.checkpoints or append.writes or append.values or append.namespaces or append.chunks:
+        elif append.checkpoints or append.writes or append.values or append.namespaces or append.chunks or append.marks:
             self.catch_up().add(append)
         self.seq += append.k
         self.mark = append.mark
