@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -18,10 +19,18 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from tests.forked import Template
     from tests.postgres import Emptied, Shared
 
-settings.register_profile("pregel", deadline=None)  # the wall time of one example says nothing on a loaded machine
+# The wall time of one example says nothing on a loaded machine. `--hypothesis-profile=thorough` draws 100 of them.
+settings.register_profile("pregel", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None)
 settings.load_profile("pregel")
+
+# Hundreds of processes are started by a session: each would compile the package anew where a container's environment
+# says that no bytecode is kept.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 STATEMENT = re.compile(r"^- \*\*(S\d+-\d+)\*\* ", re.MULTILINE)
 
@@ -50,6 +59,16 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
         if server is None:
             pytest.skip(MISSING)
         yield server
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Template]:
+    """What runs the programs of the documents and the examples."""
+    import pregel
+    from tests.forked import template
+
+    with template(Path(pregel.__file__).parents[1]) as process:
+        yield process
 
 
 @pytest.fixture(scope="session")

@@ -6,18 +6,22 @@
    it names it.
 3. Of overlapping stretches each row is asked for once.
 4. Without caches the lists that were made stand in for them: read oldest first, a chain is walked once.
+5. A list that was read before (`checkpoint.recent`) stands in for its row and all below it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pregel.channels.batches import Unfolded
 from pregel.checkpoint.batches import BATCHES, FoldTip, Loads, unpacked
 from pregel.checkpoint.logs import EDIT, FOLD, ROW, TAIL, Tip, edited
 from pregel.checkpoint.serde.jsonplus import list_head
 from pregel.errors import JournalDamaged
+
+if TYPE_CHECKING:
+    from pregel.checkpoint.recent import Given, KeptList
 
 Address = tuple[int, int]
 """channel, at"""
@@ -51,7 +55,18 @@ class CacheUnreadableError(Exception):
 class Chains:
     """Rows by address."""
 
-    __slots__ = ("_asked", "_caches", "_deltas", "_made", "_sound", "_stood", "_unreadable", "_wholes")
+    __slots__ = (
+        "_asked",
+        "_caches",
+        "_deltas",
+        "_made",
+        "_recent",
+        "_sound",
+        "_stood",
+        "_unreadable",
+        "_wholes",
+        "given",
+    )
 
     def __init__(self, *, caches: bool = True) -> None:
         self._caches = caches
@@ -62,6 +77,12 @@ class Chains:
         self._stood: dict[Wanted, tuple[int, int]] = {}  # how far down the rows are known, and where the next whole is
         self._asked: set[Span] = set()
         self._unreadable: set[Address] = set()
+        self._recent: dict[Address, KeptList] = {}
+        self.given: dict[int, Given] = {}  # by channel
+
+    def stand_in(self, channel: int, kept: KeptList) -> None:
+        """Let a list stand in for what is below its place."""
+        self._recent[channel, kept.at] = kept
 
     def add(self, rows: Iterable[Row]) -> None:
         """Take in rows of the statement `values`."""
@@ -84,7 +105,11 @@ class Chains:
         for one in wanted:
             channel, first, base = one
             at, below = self._stood.get(one) or (first, first if base is None else base)
-            while (channel, at) not in self._wholes and (channel, at) not in self._sound:
+            while (
+                (channel, at) not in self._wholes
+                and (channel, at) not in self._sound
+                and (channel, at) not in self._recent
+            ):
                 delta = self._deltas.get((channel, at))
                 if delta is None or delta.prev is None:
                     spans.add((channel, below, below, 0))
@@ -119,13 +144,22 @@ class Chains:
         tip: Tip | None
         chain: list[Delta] = []
         cursor = at
-        while (whole := self._wholes.get((channel, cursor))) is None and (channel, cursor) not in self._made:
+        while (
+            (kept := self._recent.get((channel, cursor))) is None
+            and (whole := self._wholes.get((channel, cursor))) is None
+            and (channel, cursor) not in self._made
+        ):
             delta = self._deltas.get((channel, cursor))
             if delta is None or delta.prev is None or delta.prev >= cursor:
                 raise JournalDamaged(f"The row of channel {channel} at {cursor} is gone.")
             chain.append(delta)
             cursor = delta.prev
         chain.reverse()
+        if kept is not None:
+            tip = kept.tip()
+            self.given[channel] = kept, list(tip.last)
+            tip = self._grown(tip, chain, channel, loads, lists)
+            return tip.last, tip.placed(at, tip.base)
         if whole is None:
             tip = self._made[channel, at] = self._grown(self._made[channel, cursor], chain, channel, loads, lists)
             return tip.last, tip.placed(at, tip.base)

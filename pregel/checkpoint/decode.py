@@ -14,6 +14,7 @@ from pregel.checkpoint.chains import Address, Chains, Wanted
 from pregel.checkpoint.keys import Names, id_text
 from pregel.checkpoint.logs import NAMED
 from pregel.checkpoint.manifest import Read
+from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import CheckpointRow, Saved, Write, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -32,13 +33,14 @@ class UnknownNameError(LookupError):
 class Decoder:
     """Reads the rows of a store."""
 
-    __slots__ = ("_dumps", "_lists", "_loads", "loads", "names")
+    __slots__ = ("_dumps", "_lists", "_loads", "loads", "names", "recent")
 
-    def __init__(self, serde: SerializerProtocol, names: Names) -> None:
+    def __init__(self, serde: SerializerProtocol, names: Names, recent: RecentLists | None = None) -> None:
         self._dumps = serde.dumps_typed
         self.loads = self._loads = serde.loads_typed
         self._lists = serde.loads_lists if type(serde) is JsonPlusSerializer else None
         self.names = names
+        self.recent = None if self._lists is None else recent  # what another serialiser gives may not be ours to keep
 
     def manifest(self, row: CheckpointRow, base: Base | None) -> Read:
         """The manifest of a checkpoint, over its base."""

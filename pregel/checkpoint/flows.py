@@ -10,17 +10,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from pregel.checkpoint.chains import CacheUnreadableError, Chains
+from pregel.checkpoint.chains import CacheUnreadableError, Chains, Wanted
 from pregel.checkpoint.decode import Decoder, UnknownNameError, filters
 from pregel.checkpoint.keys import Names, id_bytes, id_text, thread_digest
 from pregel.checkpoint.logs import NAMED
+from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import (
     Append,
     CheckpointRow,
@@ -175,14 +176,23 @@ def _load_one(decoder: Decoder, thread: ThreadRow, load: Load, heads: dict[str, 
             thread.namespaces[load.ns] = number
         return None
     thread.namespaces[load.ns] = rows[0][0]
-    saved = yield from saved_flow(decoder, thread.tno, load.ns, [CheckpointRow(*rows[0])])
+    saved = yield from saved_flow(decoder, thread.tno, load.ns, [CheckpointRow(*rows[0])], recent=decoder.recent)
     return saved[0]
 
 
 def saved_flow(
-    decoder: Decoder, tno: int, ns_text: str, rows: Sequence[CheckpointRow], *, caches: bool = True
+    decoder: Decoder,
+    tno: int,
+    ns_text: str,
+    rows: Sequence[CheckpointRow],
+    *,
+    caches: bool = True,
+    recent: RecentLists | None = None,
 ) -> Flow[list[Saved]]:
-    """Checkpoints of one namespace, with bases, values and writes; the values without the help of `caches` if so."""
+    """Checkpoints of one namespace, with bases, values and writes; the values without the help of `caches` if so.
+
+    With `recent` it is one checkpoint, of which some lists may have been read before.
+    """
     ns = rows[0].ns
     bases: dict[bytes, bytes] = {}
     for base in {row.base for row in rows if row.base is not None}:
@@ -199,16 +209,20 @@ def saved_flow(
         if row[1] in writes:
             writes[row[1]].append(WriteRow(*row))
     named = {(row.channel, int(row.blob)) for found in writes.values() for row in found if row.type == NAMED}
+    if recent is not None:
+        yield from _recall(recent, tno, rows[0], wanted, chains)
     while True:
         while spans := chains.missing(wanted):
-            chains.add((yield Sql("values", (tno, ns, spans))))
+            chains.add((yield Sql("values", (tno, ns, spans, None))))
         if spans := chains.named(named):
-            chains.add((yield Sql("values", (tno, ns, spans))))
+            chains.add((yield Sql("values", (tno, ns, spans, None))))
         try:
             saved = [
                 decoder.saved(ns_text, row, read, chains, writes[row.id])
                 for row, read in zip(reversed(rows), reversed(reads), strict=True)  # newer ones stand on older ones
             ]
+            if recent is not None and reads[0].foreign is None:
+                recent.keep(tno, ns, rows[0].id, reads[0].manifest.logs, chains.given)
             return saved[::-1]
         except CacheUnreadableError as error:
             chains.drop(error.address)
@@ -217,6 +231,30 @@ def saved_flow(
             if not found:
                 raise
             decoder.names.learn(found)
+
+
+def _recall(recent: RecentLists, tno: int, row: CheckpointRow, wanted: Iterable[Wanted], chains: Chains) -> Flow[None]:
+    """Let lists that were read before stand in for their rows, and ask for what came since."""
+    kept = recent.find(tno, row.ns)
+    found = {} if kept is None else kept.standing_in(wanted)
+    if kept is None or not found:
+        return
+    is_there = kept.checkpoint == row.id or kept.checkpoint == row.parent
+    spans = [
+        (channel, lines.at, at, 1)
+        for (channel, at, base), lines in found.items()
+        if base is not None and (lines.at < at or not is_there)
+    ]
+    if spans:
+        since = yield Sql("values", (tno, row.ns, spans, None if is_there else kept.checkpoint))
+        if not since:  # its thread is another one now, or was pruned
+            recent.drop(tno, row.ns)
+            return
+        chains.add(since)
+    elif not is_there:
+        return
+    for (channel, _, _), lines in found.items():
+        chains.stand_in(channel, lines)
 
 
 def page_flow(decoder: Decoder, thread: str | None, page: Page) -> Flow[list[tuple[str, Saved]]]:

@@ -32,6 +32,7 @@ from pregel.checkpoint.keys import Names, checked_place, counter_of, thread_dige
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.news import AsyncNews, AsyncPauses, News, Pauses
+from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.shapes import coordinates, history_in, tuple_of
@@ -58,6 +59,8 @@ class JournalSaver(BaseCheckpointSaver[str]):
         """Seconds after which a run that was not heard of may be taken over."""
         self.names = Names()
         self._interned: Iterable[str] = ()
+        self.recent = RecentLists()
+        """The lists that were read last; ``recent.largest`` says how many bytes of them are kept."""
 
     # -- what a store defines ----------------------------------------------------------------------------------------
 
@@ -124,7 +127,7 @@ class JournalSaver(BaseCheckpointSaver[str]):
         return nullcontext(AsyncPauses())
 
     def _decoder(self) -> Decoder:
-        return Decoder(self.serde, self.names)
+        return Decoder(self.serde, self.names, self.recent)
 
     # -- first tier --------------------------------------------------------------------------------------------------
 

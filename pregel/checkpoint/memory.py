@@ -208,8 +208,10 @@ class InMemorySaver(JournalSaver):
         row = self._branch(tno, ns).rows.get(checkpoint)
         return [] if row is None else [(row.manifest,)]
 
-    def _do_values(self, tno: int, ns: int, spans: list[tuple[int, int, int, int]]) -> list[Row]:
+    def _do_values(self, tno: int, ns: int, spans: list[tuple[int, int, int, int]], anchor: bytes | None) -> list[Row]:
         thread = self._numbers[tno]
+        if anchor is not None and anchor not in self._branch(tno, ns).rows:
+            return []
         found: list[ValueRow | None] = []
         for channel, first, last, deltas in spans:
             if deltas:

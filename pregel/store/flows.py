@@ -2,7 +2,8 @@
 
 1. A reading flow runs in one snapshot, a writing flow in one transaction. Reads come first, then the puts, those of one
    batch in the order of their addresses, so that two batches never wait for each other.
-2. A vector belongs to one value of an item: `gen` counts them, so vectors of an old value are never found.
+2. A vector belongs to one value of an item: `gen` counts them, so vectors of an old value are never found; and so do
+   its words.
 3. Where a database cannot tell exactly what a filter lets through, it lets more through, and `Page` looks again.
 """
 
@@ -11,7 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -21,23 +23,34 @@ from pregel.store.base import Item, SearchItem
 from pregel.store.filters import Filter
 from pregel.store.namespaces import joined, listed, literal_prefix, split, under
 from pregel.store.values import Document, spelled
+from pregel.store.words import weights
 from pregel.store.work import Search, Work, Write
 
 ID, NS, KEY, TEXT, TYPE, EXACT, CREATED, UPDATED, TTL, SCORE = range(10)  # the fields of a row
+FAR = 4_000  # rows from an approximate index after which all vectors are compared
 PAGE = 200  # rows that are looked through at a time where the database cannot tell exactly
 _SPELLED = re.compile("\x01([0-9a-f]{4})")
 
 
-def read_flow(work: Work, *, exact: bool) -> Flow[list[int]]:
-    """Fill in the results of a batch's reads; the ids of items whose time starts anew come back.
+class Engine(NamedTuple):
+    """What a database does.
 
-    `exact`: whether the database lets through exactly what a filter does.
+    - `exact`: it lets through exactly what a filter does. `indexed`: it has a table of vectors.
+    - `approximate`: that one has an index which finds the nearest without looking at all.
     """
+
+    exact: bool
+    indexed: bool
+    approximate: bool = False
+
+
+def read_flow(work: Work, engine: Engine) -> Flow[list[int]]:
+    """Fill in the results of a batch's reads; the ids of items whose time starts anew come back."""
     read: list[Row] = []
     if work.gets:
         yield from _get_flow(work, read)
     for place, search in work.searches:
-        rows = yield from _search_flow(search, work.horizon, exact)
+        rows = yield from _search_flow(search, work.horizon, engine)
         work.results[place] = [_search_item(row) for row in rows]
         read += rows if search.op.refresh_ttl else ()
     for place, op in work.lists:
@@ -46,10 +59,10 @@ def read_flow(work: Work, *, exact: bool) -> Flow[list[int]]:
     return list(dict.fromkeys(row[ID] for row in read if row[TTL] is not None))
 
 
-def write_flow(work: Work, *, exact: bool, indexed: bool) -> Flow[None]:
-    """A whole batch in one transaction. `indexed`: whether the database has a table of vectors."""
-    yield from refresh_flow((yield from read_flow(work, exact=exact)), work.now)
-    yield from _put_flow(work, indexed)
+def write_flow(work: Work, engine: Engine) -> Flow[None]:
+    """A whole batch in one transaction."""
+    yield from refresh_flow((yield from read_flow(work, engine)), work.now)
+    yield from _put_flow(work, engine.indexed)
 
 
 def refresh_flow(ids: Sequence[int], now: float) -> Flow[None]:
@@ -78,17 +91,47 @@ def _get_flow(work: Work, read: list[Row]) -> Flow[None]:
             read += [row] if op.refresh_ttl else ()
 
 
-def _search_flow(search: Search, horizon: float, exact: bool) -> Flow[list[Row]]:
-    where = (*under(search.op.namespace_prefix), horizon)
+def _search_flow(search: Search, horizon: float, engine: Engine) -> Flow[list[Row]]:
+    where, exact = (*under(search.op.namespace_prefix), horizon), engine.exact
     start, stop = search.op.offset, search.op.offset + search.op.limit
     if search.vector is None:
         if exact or search.filter is None:
             return (yield _sql("search", where, (search.op.limit, start), (), search.filter))  # type: ignore[no-any-return]
         return (yield from _sifted_flow("search", where, (), search.filter, stop))[start:]
-    found = yield from _page_flow("near", where, (search.vector,), search.filter, stop, exact)
+    if engine.approximate and len(found := (yield from _nearest_flow(search, where, stop))) >= stop:
+        return found[start:]
+    if search.words is None:
+        found = yield from _page_flow("near", where, (search.vector,), search.filter, stop, exact)
+    else:
+        weighed = yield from _weighed_flow(search.words, where)
+        found = yield from _page_flow("hybrid", where, (search.vector, weighed), search.filter, stop, exact)
     if len(found) < stop:
         found += yield from _page_flow("bare", where, (), search.filter, stop - len(found), exact)
     return found[start:]
+
+
+def _nearest_flow(search: Search, where: Row, stop: int) -> Flow[list[Row]]:
+    """The first items by an approximate index; fewer than asked for where it may have missed some that match."""
+    wanted, size = search.filter, max(stop, 1) * 2  # an item may have several vectors
+    while True:
+        rows = yield _sql("nearest", where, (size, 0), (search.vector,), wanted)
+        rows.sort(key=itemgetter(SCORE, UPDATED, ID), reverse=True)
+        nearest: dict[int, Row] = {}
+        for row in rows:
+            if row[ID] not in nearest and (wanted is None or wanted.matches(orjson.loads(row[TEXT]))):
+                nearest[row[ID]] = row
+        if len(nearest) >= stop or len(rows) < size or size >= FAR:
+            return list(nearest.values())[:stop]
+        size *= 4
+
+
+def _weighed_flow(words: Sequence[str], where: Row) -> Flow[dict[str, float]]:
+    """What the words of a query weigh."""
+    if not words:
+        return {}
+    total: int = (yield Sql("indexed", where))[0][0]
+    counts = yield Sql("word_counts", (*where, words))
+    return weights(words, total, {words[place]: count for place, count in counts})
 
 
 def _page_flow(name: str, where: Row, more: Row, wanted: Filter | None, limit: int, exact: bool) -> Flow[list[Row]]:
@@ -129,6 +172,8 @@ def _put_flow(work: Work, indexed: bool) -> Flow[None]:
     vectors = [(*at, number, vector) for at in places for number, (_, vector) in enumerate(writes[at].vectors)]
     if vectors:
         yield Many("put_vector", vectors)
+    if worded := [(*at, writes[at].words) for at in places if writes[at].words]:
+        yield Many("put_words", worded)
 
 
 def _row(at: tuple[str, str], document: Document, write: Write, work: Work) -> Row:

@@ -19,8 +19,9 @@ from pregel.store.base import BaseStore, IndexConfig, Item, Op, Result, SearchIt
 from pregel.store.expiring import Expiring
 from pregel.store.namespaces import listed, literal_prefix
 from pregel.store.values import Document
-from pregel.store.vectors import Index, Rows, aembedding, embedding
-from pregel.store.work import Namespace, Search, Work, Write, work_flow
+from pregel.store.vectors import Index, Rows, aembedding, embedding, working
+from pregel.store.words import weights
+from pregel.store.work import Namespace, Search, Work, Write
 
 _UNSEEN: Any = object()
 
@@ -37,6 +38,7 @@ class Kept:
     ttl: float | None
     expires: float
     rows: list[int] = field(default_factory=list)
+    words: frozenset[str] = frozenset()
     view: Any = _UNSEEN
 
     def seen(self) -> Any:
@@ -73,13 +75,11 @@ class InMemoryStore(Expiring, BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         index = self._index
-        flow = work_flow(ops, self._clock(), self.ttl_config, None if index is None else index.fields)
-        return self._do(runner.run(flow, embedding(index)))
+        return self._do(runner.run(working(index, ops, self._clock(), self.ttl_config), embedding(index)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         index = self._index
-        flow = work_flow(ops, self._clock(), self.ttl_config, None if index is None else index.fields)
-        return self._do(await runner.arun(flow, aembedding(index)))
+        return self._do(await runner.arun(working(index, ops, self._clock(), self.ttl_config), aembedding(index)))
 
     def sweep_ttl(self) -> int:
         """Remove what has lapsed; how many items that were comes back."""
@@ -142,8 +142,27 @@ class InMemoryStore(Expiring, BaseStore):
         rows = [row for kept in near for row in kept.rows]
         scores = iter(self._rows.scores(self._index.distance, search.vector, rows))
         ranked = [(-max(islice(scores, len(kept.rows))), place) for place, kept in enumerate(near)]
+        if search.words is not None:
+            ranked = self._with_words(search, horizon, near, ranked)
         found: list[tuple[Kept, float | None]] = [(near[place], -far) for far, place in heapq.nsmallest(stop, ranked)]
         return [*found, *((kept, None) for kept in rest)][start:stop]
+
+    def _with_words(
+        self, search: Search, horizon: float, near: list[Kept], ranked: list[tuple[float, int]]
+    ) -> list[tuple[float, int]]:
+        assert search.words is not None
+        assert self._index is not None
+        part = self._index.hybrid
+        searched = [
+            kept.words
+            for namespace in self._under.get(search.op.namespace_prefix, ())
+            for kept in self._spaces[namespace].values()
+            if kept.rows and kept.expires > horizon
+        ]
+        counts = {word: sum(word in has for has in searched) for word in search.words}
+        weigh = weights(search.words, len(searched), counts)
+        shares = (sum(weight for word, weight in weigh.items() if word in kept.words) for kept in near)
+        return [((1.0 - part) * far - part * share, place) for (far, place), share in zip(ranked, shares, strict=True)]
 
     def _refresh_ttl(self, found: Iterable[Kept], now: float) -> None:
         for kept in found:
@@ -165,7 +184,8 @@ class InMemoryStore(Expiring, BaseStore):
                 self._rows.remove(row)
         if write.namespace not in self._spaces:
             self._add_space(write.namespace)
-        kept = Kept(write.namespace, write.key, write.document, created, now, write.ttl, expires, rows)
+        words = frozenset(write.words)
+        kept = Kept(write.namespace, write.key, write.document, created, now, write.ttl, expires, rows, words)
         self._spaces[write.namespace][write.key] = kept
 
     def _remove(self, kept: Kept) -> None:

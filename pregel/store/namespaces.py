@@ -12,6 +12,7 @@ from pregel.store.base.ops import ListNamespacesOp, MatchCondition
 
 Namespace = tuple[str, ...]
 AFTER_DOT = chr(ord(".") + 1)
+EVERYWHERE = "."  # the text of ()
 
 
 def joined(namespace: Namespace) -> str:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import mul
 from typing import Any, Literal, get_args
 
 from pregel.errors import InvalidInputError
+from pregel.flow import Flow
 from pregel.store.base.embed import Embeddings, IndexConfig, Vector, awaited, ensure_embeddings
-from pregel.store.work import Embed
+from pregel.store.base.ops import Op, TTLConfig
+from pregel.store.words import words
+from pregel.store.work import Embed, Work, work_flow
 
 Distance = Literal["cosine", "l2", "inner_product"]
 
@@ -28,6 +31,7 @@ class Index:
     embeddings: Embeddings
     fields: tuple[str, ...]
     distance: Distance
+    hybrid: float = 0.0
 
     @classmethod
     def of(cls, config: IndexConfig | None) -> Index | None:
@@ -41,7 +45,8 @@ class Index:
         if distance not in get_args(Distance):
             raise InvalidInputError(f"distance_type is {distance!r}.", fix=f"Use one of {get_args(Distance)}.")
         fields = config.get("fields") or config.get("text_fields") or ["$"]
-        return cls(dims, ensure_embeddings(config.get("embed")), tuple(fields), distance)  # type: ignore[arg-type]
+        hybrid = _checked_hybrid(config.get("hybrid", 0.0), distance)
+        return cls(dims, ensure_embeddings(config.get("embed")), tuple(fields), distance, hybrid)  # type: ignore[arg-type]
 
     def embed(self, request: Embed) -> tuple[list[Vector], list[Vector]]:
         """The vectors that are wanted."""
@@ -69,6 +74,25 @@ class Index:
                     fix="Give the embedding's own length as dims.",
                 )
         return vectors
+
+
+def _checked_hybrid(hybrid: object, distance: str) -> float:
+    if isinstance(hybrid, bool) or not isinstance(hybrid, int | float) or not 0.0 <= hybrid <= 1.0:
+        raise InvalidInputError(
+            f"hybrid is {hybrid!r}.", fix="Give a number from 0 (meaning alone) to 1 (words alone)."
+        )
+    if hybrid and distance != "cosine":
+        raise InvalidInputError(
+            f"Words cannot be weighed against {distance!r}, which has no bounds.", fix="Use distance_type='cosine'."
+        )
+    return float(hybrid)
+
+
+def working(index: Index | None, ops: Iterable[Op], now: float, ttl: TTLConfig | None) -> Flow[Work]:
+    """What a batch comes to in a store with this index, as a flow that wants texts embedded."""
+    if index is None:
+        return work_flow(ops, now, ttl, None)
+    return work_flow(ops, now, ttl, index.fields, words if index.hybrid else None)
 
 
 def embedding(index: Index | None) -> Callable[[Any], Any]:

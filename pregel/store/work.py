@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from pregel.store.filters import Filter, compiled
 from pregel.store.values import Document, document
 
 Namespace = tuple[str, ...]
+QUERY_WORDS = 64  # of a query that count
 
 
 @dataclass(slots=True)
@@ -41,11 +42,12 @@ class Embed:
 
 
 class Search(NamedTuple):
-    """A search: its filter compiled, its query as a vector."""
+    """A search: its filter compiled, its query as a vector and, where words count, as words."""
 
     op: SearchOp
     filter: Filter | None
     vector: Vector | None
+    words: Sequence[str] | None = None
 
 
 class Write(NamedTuple):
@@ -56,6 +58,7 @@ class Write(NamedTuple):
     document: Document | None
     ttl: float | None
     vectors: Sequence[tuple[str, Vector]] = ()  # by field
+    words: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -71,8 +74,17 @@ class Work:
     writes: list[Write] = field(default_factory=list)
 
 
-def work_flow(ops: Iterable[Op], now: float, ttl: TTLConfig | None, fields: Sequence[str] | None) -> Flow[Work]:
-    """The work of a batch. `fields`: paths of the texts that are embedded; None without an index."""
+def work_flow(
+    ops: Iterable[Op],
+    now: float,
+    ttl: TTLConfig | None,
+    fields: Sequence[str] | None,
+    words: Callable[[Iterable[str]], Sequence[str]] | None = None,
+) -> Flow[Work]:
+    """The work of a batch. `fields`: paths of the texts that are embedded; None without an index.
+
+    `words`: what gives the words of texts, where they count in a search.
+    """
     ops = list(ops)
     omit = (ttl or {}).get("omit_expired", True)
     work = Work(now, now if omit else -math.inf, [None] * len(ops))
@@ -97,6 +109,12 @@ def work_flow(ops: Iterable[Op], now: float, ttl: TTLConfig | None, fields: Sequ
         write._replace(vectors=[(at, vectors[text]) for at, text in found]) for write, found in puts.values()
     ]
     work.searches = [(place, one._replace(vector=asked.get(one.op.query or ""))) for place, one in work.searches]
+    if words is not None:
+        for place, (_, found) in enumerate(puts.values()):
+            work.writes[place] = work.writes[place]._replace(words=words(text for _, text in found))
+        work.searches = [
+            (place, one._replace(words=words([one.op.query or ""])[:QUERY_WORDS])) for place, one in work.searches
+        ]
     return work
 
 

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).parents[2]
+from tests.forked import Template
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def said(name: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(TOP)}
-    command = [sys.executable, "-W", "error", str(TOP / "examples" / name)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (0, "") == (done.returncode, done.stderr)
-    return done.stdout
+@pytest.fixture
+def said(programs: Template, tmp_path: Path) -> Callable[[str], str]:
+    """What an example writes, run in an empty directory."""
+
+    def run(name: str) -> str:
+        ended = programs.run(EXAMPLES / name, tmp_path, tmp_path)
+        assert (0, "") == (ended.status, ended.err)
+        return ended.out
+
+    return run
 
 
 @pytest.mark.acceptance("S1-63")
-def test_a_tool_call_is_approved_by_another_process() -> None:
+def test_a_tool_call_is_approved_by_another_process(said: Callable[[str], str]) -> None:
     told = said("approval.py")
 
     assert "asked: {'invoice': '17', 'amount': 900}" in told
     assert "paid 90 for 17" in told
 
 
-def test_an_agent_hands_over_to_another() -> None:
+def test_an_agent_hands_over_to_another(said: Callable[[str], str]) -> None:
     told = said("hand_off.py")
 
     assert "with: refunds" in told
@@ -57,11 +61,11 @@ PROMISES = {
 
 
 @pytest.mark.parametrize("name", PROMISES)
-def test_an_example_says_what_it_promises(name: str) -> None:
+def test_an_example_says_what_it_promises(name: str, said: Callable[[str], str]) -> None:
     told = said(name)
 
     assert [] == [promise for promise in PROMISES[name] if promise not in told]
 
 
 def test_every_example_is_run() -> None:
-    assert {path.name for path in (TOP / "examples").glob("*.py")} == {"approval.py", "hand_off.py", *PROMISES}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {"approval.py", "hand_off.py", *PROMISES}

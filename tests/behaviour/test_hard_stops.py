@@ -225,7 +225,7 @@ def test_an_exit_in_an_append_gives_the_thread_back_though_somebody_keeps_it(
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("turns", [0, 1, 3, 10, None])
+@pytest.mark.parametrize("turns", [1, None, *(pytest.param(turns, marks=pytest.mark.slow) for turns in (0, 3, 10))])
 def test_a_loop_that_is_closed_under_a_run_costs_no_worker_and_no_thread_id(
     saver: Saver, thread: Thread, turns: int | None
 ) -> None:

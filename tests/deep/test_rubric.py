@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NotRequired
 
 import pytest
+from typing_extensions import TypedDict
 
 from pregel.agents.deep import RubricEvaluation, RubricMiddleware, create_deep_agent
+from pregel.agents.middleware import AgentMiddleware
 from pregel.agents.models import ScriptedModel, call_tool
+from pregel.agents.state import AgentState
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.errors import DefinitionError
 from pregel.messages import HumanMessage
@@ -142,3 +145,58 @@ def test_a_grader_is_shown_the_task_and_the_end() -> None:
 def test_no_iteration_at_all_is_refused() -> None:
     with pytest.raises(DefinitionError, match="max_iterations"):
         RubricMiddleware(model=ScriptedModel([]), max_iterations=0)
+
+
+class Looked(AgentMiddleware):
+    """Notes what the grader's own middleware sees."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def before_model(self, state: Any, runtime: Any) -> None:
+        self.seen.append((state.get("paths"), runtime.context))
+
+
+class GraderState(AgentState):
+    paths: NotRequired[list[str]]
+
+
+class Context(TypedDict):
+    user: str
+
+
+@pytest.mark.parametrize("awaited", [False, True], ids=["plain", "awaited"])
+def test_a_grader_has_a_state_and_a_context_of_its_own(awaited: bool) -> None:
+    async def awaiting(state: Any) -> dict[str, Any]:
+        return {"paths": sorted(state["files"])}
+
+    looked = Looked()
+    grading = RubricMiddleware(
+        model=ScriptedModel([grade("satisfied", good=True)]),
+        grader_middleware=[looked],
+        grader_context_schema=Context,
+        grader_state_schema=GraderState,
+        build_grader_state=awaiting if awaited else lambda state: {"paths": sorted(state["files"])},
+    )
+    agent = create_deep_agent(ScriptedModel(["draft"]), middleware=[grading], context_schema=Context)
+    given = {"messages": "write", "rubric": "good", "files": {"/b": "", "/a": ""}}
+
+    if awaited:
+        asyncio.run(agent.ainvoke(given, context={"user": "ann"}))
+    else:
+        agent.invoke(given, context={"user": "ann"})
+
+    assert [(["/a", "/b"], {"user": "ann"})] == looked.seen
+
+
+def test_a_state_that_cannot_be_built_ends_the_grading_and_not_the_run() -> None:
+    work = Work(grade("satisfied", good=True), grader_state_schema=GraderState, build_grader_state=lambda state: 1 / 0)
+    state = work.agent.invoke({"messages": "write", "rubric": "good"}, THREAD)
+
+    assert "draft 1" == state["messages"][-1].text
+    assert [("grader_error", "ZeroDivisionError: division by zero")] == [(one.result, one.error) for one in work.found]
+
+
+def test_a_state_without_a_schema_is_refused() -> None:
+    with pytest.raises(DefinitionError):
+        Work(build_grader_state=lambda state: {})

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-import pregel
+from tests.forked import Template
 from tests.meta.source import modules
 
 TOP = Path(__file__).parents[2]
@@ -49,15 +46,13 @@ BLOCKS = [block for document in documents() for block in blocks(document)]
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.kind == RUNS], ids=str)
-def test_an_example_of_the_documents_runs(block: Block, tmp_path: Path) -> None:
+def test_an_example_of_the_documents_runs(block: Block, programs: Template, tmp_path: Path) -> None:
     script = tmp_path / "example.py"
     script.write_text(block.code, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(Path(pregel.__file__).parents[1])}
 
-    command = [sys.executable, "-W", "error", script.name]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    ended = programs.run(script, tmp_path, tmp_path)
 
-    assert (0, "") == (done.returncode, done.stderr)
+    assert (0, "") == (ended.status, ended.err)
 
 
 def test_python_that_is_only_shown_says_so() -> None:

@@ -1,5 +1,6 @@
 """Deep agents: files, subagents, summaries, skills and memory, on top of `create_agent`."""
 
+from pregel.agents.deep.background import AsyncSubAgent, AsyncSubAgentMiddleware, AsyncTask
 from pregel.agents.deep.create import DeepAgentState, create_deep_agent
 from pregel.agents.deep.filesystem import FilesystemMiddleware, FsToolName
 from pregel.agents.deep.memory import MemoryMiddleware
@@ -10,6 +11,9 @@ from pregel.agents.deep.subagents import CompiledSubAgent, SubAgent, SubAgentMid
 from pregel.agents.deep.summarization import SummarizationMiddleware
 
 __all__ = [
+    "AsyncSubAgent",
+    "AsyncSubAgentMiddleware",
+    "AsyncTask",
     "CompiledSubAgent",
     "DeepAgentState",
     "FilesystemMiddleware",

@@ -1,7 +1,7 @@
 """`create_deep_agent`: an agent with files, subagents, a summary when its history is long, skills and memory.
 
-It is `create_agent` with middleware, in this order: files, subagents, summaries, (yours), skills, memory, approval. A
-middleware of yours that has the name of one of these takes its place.
+It is `create_agent` with middleware, in this order: files, subagents, summaries, background subagents, (yours), skills,
+memory, approval. A middleware of yours that has the name of one of these takes its place.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, cast
 from pregel.agents.create import AgentGraph, create_agent
 from pregel.agents.deep.backends.base import Backend
 from pregel.agents.deep.backends.state import StateBackend
+from pregel.agents.deep.background import AsyncSubAgent, AsyncSubAgentMiddleware
 from pregel.agents.deep.filesystem import FilesystemMiddleware
 from pregel.agents.deep.memory import MemoryMiddleware
 from pregel.agents.deep.permissions import FilesystemPermission, Operation, Permissions, guarded
@@ -35,7 +36,8 @@ from pregel.errors import DefinitionError
 from pregel.messages import SystemMessage
 from pregel.types import Checkpointer
 
-AnySubAgent: TypeAlias = SubAgent | CompiledSubAgent
+AnySubAgent: TypeAlias = SubAgent | CompiledSubAgent | AsyncSubAgent
+CORE = (FilesystemMiddleware, SubAgentMiddleware, SummarizationMiddleware, AsyncSubAgentMiddleware)
 READING, WRITING = ("ls", "read_file", "glob", "grep"), ("write_file", "edit_file", "delete")
 
 
@@ -66,8 +68,8 @@ def create_deep_agent(
 ) -> AgentGraph:
     """An agent for long work, as a compiled graph.
 
-    - `subagents`: dicts as `SubAgent` or `CompiledSubAgent` say; one called "general-purpose", with the agent's own
-      tools, is there unless you give your own of that name.
+    - `subagents`: dicts as `SubAgent`, `CompiledSubAgent` or (on a server, in the background) `AsyncSubAgent` say; one
+      called "general-purpose", with the agent's own tools, is there unless you give your own of that name.
     - `skills`: directories of skills; `memory`: files of memory; both in the backend.
     - `backend`: where the files are; in the state by default.
     - `permissions`: rules over paths, of which the first that matches decides.
@@ -80,12 +82,14 @@ def create_deep_agent(
     parts = _Parts(
         as_model(model), tools or (), middleware, skills, memory, permissions, backend, interrupt_on, state_schema
     )
-    compiled = [parts.subagent(one) for one in _with_general(subagents or ())]
+    inline = cast("list[SubAgent | CompiledSubAgent]", [one for one in subagents or () if "graph_id" not in one])
+    background = cast("list[AsyncSubAgent]", [one for one in subagents or () if "graph_id" in one])
+    compiled = [parts.subagent(one) for one in _with_general(inline)]
     return create_agent(
         parts.model,
         list(parts.tools),
         system_prompt=system_prompt,
-        middleware=parts.stack(compiled, skills=skills, memory=memory),
+        middleware=parts.stack(compiled, background, skills=skills, memory=memory),
         response_format=response_format,
         state_schema=state_schema or DeepAgentState,
         context_schema=context_schema,
@@ -121,12 +125,15 @@ class _Parts:
     def stack(
         self,
         subagents: Sequence[CompiledSubAgent],
+        background: Sequence[AsyncSubAgent],
         *,
         skills: Sequence[str] | None = None,
         memory: Sequence[str] | None = None,
     ) -> list[AgentMiddleware]:
         """The middleware of the agent itself."""
         built = self._built(self.model, self.permissions, self.interrupt_on, skills)
+        if background:
+            built.insert(2, AsyncSubAgentMiddleware(background))  # behind files and summaries
         delegating = SubAgentMiddleware(subagents, shared_schema=self.state_schema)
         built[1:1] = [delegating]
         if memory:
@@ -162,7 +169,7 @@ class _Parts:
             found.append(HumanInTheLoopMiddleware(asking))
         return found
 
-    def subagent(self, given: AnySubAgent) -> CompiledSubAgent:
+    def subagent(self, given: SubAgent | CompiledSubAgent) -> CompiledSubAgent:
         """A subagent that can run."""
         if "runnable" in given:
             return cast("CompiledSubAgent", given)
@@ -185,7 +192,7 @@ class _Parts:
         return {"name": spec["name"], "description": spec["description"], "runnable": runnable, "mode": mode}
 
 
-def _checked(given: AnySubAgent) -> AnySubAgent:
+def _checked(given: SubAgent | CompiledSubAgent) -> SubAgent | CompiledSubAgent:
     """The subagent; DefinitionError when it lacks a key, has an unknown one, or two that do not go together."""
     keys, named = set(given), given.get("name", given)
     if missing := {"name", "description"} - keys:
@@ -203,7 +210,7 @@ def _checked(given: AnySubAgent) -> AnySubAgent:
     return given
 
 
-def _with_general(subagents: Sequence[AnySubAgent]) -> list[AnySubAgent]:
+def _with_general(subagents: Sequence[SubAgent | CompiledSubAgent]) -> list[SubAgent | CompiledSubAgent]:
     """The subagents, checked, behind the one that is always there."""
     subagents = [_checked(one) for one in subagents]
     if any(one["name"] == GENERAL for one in subagents):
@@ -216,7 +223,7 @@ def _with_own(built: Sequence[AgentMiddleware], own: Sequence[AgentMiddleware]) 
     """The stack with a user's middleware in it: in the place of one of the same name, else behind the core."""
     named = {one.name: one for one in own}
     found = [named.pop(one.name, one) for one in built]
-    core = 1 + max((at for at, one in enumerate(built) if isinstance(one, SummarizationMiddleware)), default=-1)
+    core = 1 + max((at for at, one in enumerate(built) if isinstance(one, CORE)), default=-1)
     return [*found[:core], *(one for one in own if one.name in named), *found[core:]]
 
 

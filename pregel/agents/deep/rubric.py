@@ -80,6 +80,9 @@ class RubricMiddleware(AgentMiddleware):
 
     - `model` grades; with `tools` it may look at more than the conversation.
     - `prepare_messages_for_grader`: which messages it is shown, of all of them.
+    - `grader_middleware` is the grader's own. With `grader_context_schema` its parts get the context of the run.
+    - `grader_state_schema`, a subclass of `AgentState`, gives the grader's state more keys, and
+      `build_grader_state(state)`, which may be awaited, their values, from the whole state of the agent.
     - `on_evaluation` is called with every `RubricEvaluation`; mode ``custom`` of the stream shows
       ``rubric_evaluation_start`` and ``rubric_evaluation_end``.
     """
@@ -93,13 +96,21 @@ class RubricMiddleware(AgentMiddleware):
         system_prompt: str = PROMPT,
         tools: Sequence[Any] = (),
         grader_middleware: Sequence[AgentMiddleware] = (),
+        grader_context_schema: type | None = None,
+        grader_state_schema: Any = None,
         prepare_messages_for_grader: Callable[[Sequence[BaseMessage]], Sequence[BaseMessage]] | None = None,
+        build_grader_state: Callable[[Any], Any] | None = None,
         max_iterations: int = 3,
         on_evaluation: Callable[[RubricEvaluation], Any] | None = None,
     ) -> None:
         if max_iterations < 1:
             raise DefinitionError(f"max_iterations is {max_iterations}.", fix="Give a number from 1 on.")
+        if build_grader_state is not None and grader_state_schema is None:
+            raise DefinitionError(
+                "The grader's state has no keys that `build_grader_state` could fill.", fix="Give grader_state_schema."
+            )
         self.max_iterations, self.on_evaluation = max_iterations, on_evaluation
+        self.has_context, self.build_state = grader_context_schema is not None, build_grader_state
         self.prepare = prepare_messages_for_grader or _shown
         self.grader = create_agent(
             as_model(model),
@@ -107,6 +118,8 @@ class RubricMiddleware(AgentMiddleware):
             system_prompt=system_prompt,
             middleware=list(grader_middleware),
             response_format=GraderResponse,
+            state_schema=grader_state_schema,
+            context_schema=grader_context_schema,
             name=GRADER,
         )
 
@@ -126,7 +139,7 @@ class RubricMiddleware(AgentMiddleware):
             return None
         iteration, known = state.get("_rubric_iteration", 0) + 1, state.get("_rubric_criteria")
         runtime.stream_writer({"type": "rubric_evaluation_start", "iteration": iteration})
-        found = yield from self._graded(state["messages"], rubric, known, iteration)
+        found = yield from self._graded(state, rubric, known, iteration, runtime.context if self.has_context else None)
         last = found.result == "needs_revision" and iteration >= self.max_iterations
         outcome: Outcome = "max_iterations_reached" if last else found.result
         runtime.stream_writer({"type": "rubric_evaluation_end", "iteration": iteration, "result": outcome})
@@ -147,12 +160,16 @@ class RubricMiddleware(AgentMiddleware):
         return update
 
     def _graded(
-        self, messages: Sequence[BaseMessage], rubric: str, known: list[str] | None, iteration: int
+        self, state: Any, rubric: str, known: list[str] | None, iteration: int, context: Any
     ) -> AgentFlow[RubricEvaluation]:
-        asked = {"messages": [HumanMessage(_question(self.prepare(messages), rubric, known))]}
+        question = HumanMessage(_question(self.prepare(state["messages"]), rubric, known))
         try:
-            state = yield either(lambda: self.grader.invoke(asked), lambda: self.grader.ainvoke(asked))
-            response = cast("GraderResponse", state["structured_response"])
+            more = {} if self.build_state is None else (yield calling(self.build_state, state))
+            asked, options = {**more, "messages": [question]}, {} if context is None else {"context": context}
+            graded = yield either(
+                lambda: self.grader.invoke(asked, **options), lambda: self.grader.ainvoke(asked, **options)
+            )
+            response = cast("GraderResponse", graded["structured_response"])
         except SIGNALS:
             raise
         except Exception as error:

@@ -79,7 +79,7 @@ def locked(request: Sql | Many | Atomic) -> Sequence[Words]:
 def _values(args: Row) -> Row:
     channels, firsts, lasts, deltas = zip(*args[2], strict=True)
     spans = column("integer", channels), column("bigint", firsts), column("bigint", lasts), column("integer", deltas)
-    return args[0], args[1], *spans
+    return args[0], args[1], *spans, args[3]
 
 
 def _holds(args: Row) -> Row:

@@ -55,12 +55,13 @@ FROM pregel_checkpoints WHERE tno = $1
 -- manifest: the manifest of a checkpoint
 SELECT manifest FROM pregel_checkpoints WHERE tno = $1 AND ns = $2 AND id = $3
 
--- values: rows of channels; $3 channels, $4 and $5 the first and last at of each, $6 1 for deltas or 0 for whole values
+-- values: rows of channels; $3 channels, $4 $5 first and last at, $6 1 deltas or 0 whole ones; $7 NULL or a checkpoint without which none
 SELECT v.channel, v.at, v.kind, v.type, v.blob, v.prev, v.base, v.fold, v.n
 FROM unnest($3::integer[], $4::bigint[], $5::bigint[], $6::integer[]) w (channel, first_at, last_at, deltas)
 JOIN pregel_channel_values v
   ON v.tno = $1 AND v.ns = $2 AND v.channel = w.channel AND v.at BETWEEN w.first_at AND w.last_at
  AND (v.kind = 'delta') = (w.deltas = 1)
+WHERE $7::bytea IS NULL OR EXISTS (SELECT FROM pregel_checkpoints WHERE tno = $1 AND ns = $2 AND id = $7::bytea)
 
 -- writes: the writes of a range of checkpoints
 SELECT ns, checkpoint, task, idx, channel, type, blob, path, name, child

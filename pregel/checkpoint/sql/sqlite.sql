@@ -41,12 +41,13 @@ FROM pregel_checkpoints WHERE tno = ?1
 -- manifest: the manifest of a checkpoint
 SELECT manifest FROM pregel_checkpoints WHERE tno = ? AND ns = ? AND id = ?
 
--- values: rows of channels; ?3 is a JSON array of [channel, first at, last at, 1 for deltas or 0 for whole values]
+-- values: rows of channels; ?3 JSON of [channel, first at, last at, 1 deltas or 0 whole ones]; ?4 NULL or a checkpoint without which none
 SELECT v.channel, v.at, v.kind, v.type, v.blob, v.prev, v.base, v.fold, v.n
 FROM json_each(?3) w CROSS JOIN pregel_channel_values v
 WHERE v.tno = ?1 AND v.ns = ?2 AND v.channel = json_extract(w.value, '$[0]')
   AND v.at BETWEEN json_extract(w.value, '$[1]') AND json_extract(w.value, '$[2]')
   AND (v.kind = 'delta') = json_extract(w.value, '$[3]')
+  AND (?4 IS NULL OR EXISTS (SELECT 1 FROM pregel_checkpoints WHERE tno = ?1 AND ns = ?2 AND id = ?4))
 
 -- writes: the writes of a range of checkpoints
 SELECT ns, checkpoint, task, idx, channel, type, blob, path, name, child

@@ -224,7 +224,7 @@ _ADAPTED: dict[str, Callable[[Row], Row]] = {
     "thread": _with_clock,
     "renew": _with_clock,
     "threads": _with_clock,
-    "values": lambda args: (args[0], args[1], orjson.dumps(args[2]).decode()),
+    "values": lambda args: (args[0], args[1], orjson.dumps(args[2]).decode(), args[3]),
 }
 
 _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)

@@ -29,6 +29,7 @@ class IndexConfig(TypedDict, total=False):
     - `fields`: paths of the texts, e.g. ``["title", "notes[*].text"]``; default ``["$"]``, the whole document.
       `text_fields` is another word for it.
     - `distance_type`: ``cosine`` (default), ``l2`` or ``inner_product``.
+    - `hybrid`: how much the words of a query count beside its meaning, from 0 (default: not at all) to 1. Needs cosine.
     """
 
     dims: int
@@ -36,6 +37,7 @@ class IndexConfig(TypedDict, total=False):
     fields: list[str] | None
     text_fields: list[str] | None
     distance_type: str
+    hybrid: float
 
 
 def ensure_embeddings(embed: Embeddings | EmbeddingsFunc | AEmbeddingsFunc | str | None) -> Embeddings:

@@ -14,12 +14,14 @@
     class TestMyStoreAwaited(TestMyStore):
         awaited = True                        # the async twins, on one event loop a test
 
-1. `StoreLaws` are the laws of any store. `IndexLaws` are those of one that was opened with ``index=self.index``.
+1. `StoreLaws` are the laws of any store. `IndexLaws` and `HybridLaws` are those of one that was opened with
+   ``index=self.index``.
 2. Each test opens a store of its own.
 3. A test with hypothesis compares random calls with a dict; it passes over itself where hypothesis is not installed.
 """
 
+from pregel.store.conformance.hybrid_laws import HybridLaws
 from pregel.store.conformance.index_laws import IndexLaws
 from pregel.store.conformance.store_laws import StoreLaws
 
-__all__ = ["IndexLaws", "StoreLaws"]
+__all__ = ["HybridLaws", "IndexLaws", "StoreLaws"]

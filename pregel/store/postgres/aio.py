@@ -22,9 +22,9 @@ from pregel.store.base import IndexConfig, Op, Result, TTLConfig
 from pregel.store.base.batch import AsyncBatchedBaseStore
 from pregel.store.expiring import AsyncExpiring
 from pregel.store.postgres import verbs
+from pregel.store.postgres.approximate import Approximate, PostgresIndexConfig
 from pregel.store.postgres.store import PoolConfig, refuse
-from pregel.store.vectors import Index, aembedding
-from pregel.store.work import work_flow
+from pregel.store.vectors import Index, aembedding, working
 
 if TYPE_CHECKING:
     from psycopg_pool import AsyncConnectionPool
@@ -48,7 +48,7 @@ class AsyncPostgresStore(AsyncExpiring, AsyncBatchedBaseStore):
         *,
         pipe: None = None,
         deserializer: None = None,
-        index: IndexConfig | None = None,
+        index: PostgresIndexConfig | IndexConfig | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
         refuse(pipe, deserializer)
@@ -63,7 +63,7 @@ class AsyncPostgresStore(AsyncExpiring, AsyncBatchedBaseStore):
         *,
         pipeline: bool = False,
         pool_config: PoolConfig | None = None,
-        index: IndexConfig | None = None,
+        index: PostgresIndexConfig | IndexConfig | None = None,
         ttl: TTLConfig | None = None,
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.time,
@@ -84,7 +84,7 @@ class AsyncPostgresStore(AsyncExpiring, AsyncBatchedBaseStore):
         target: Target,
         size: int,
         patience: float,
-        index: IndexConfig | None,
+        index: PostgresIndexConfig | IndexConfig | None,
         ttl: TTLConfig | None,
         clock: Callable[[], float],
     ) -> None:
@@ -93,13 +93,14 @@ class AsyncPostgresStore(AsyncExpiring, AsyncBatchedBaseStore):
         self.connections: Connections[AsyncSource] = Connections(source, lambda: AsyncOwn(target, size), patience)
         self.index_config = index
         self.index = Index.of(index)
+        self.near = Approximate.of(index, self.index)
         self._clock = clock
         self._ready = False
 
     async def setup(self) -> None:
         """Make or migrate the tables now instead of on first use."""
         with wire.explained():
-            await self._drive(verbs.migrating(vectors=self.index is not None))
+            await self._drive(verbs.migrating(self.index, self.near))
         self._ready = True
 
     async def aclose(self) -> None:
@@ -113,10 +114,9 @@ class AsyncPostgresStore(AsyncExpiring, AsyncBatchedBaseStore):
         await self.stop_ttl_sweeper()
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        index = self.index
-        flow = work_flow(ops, self._clock(), self.ttl_config, None if index is None else index.fields)
-        work = await runner.arun(flow, aembedding(index))
-        return await self._do(verbs.batching(work, None if index is None else index.distance))
+        flow = working(self.index, ops, self._clock(), self.ttl_config)
+        work = await runner.arun(flow, aembedding(self.index))
+        return await self._do(verbs.batching(work, self.index, self.near))
 
     async def asweep_ttl(self) -> int:
         return await self._do(verbs.sweeping(self._clock()))
@@ -126,7 +126,7 @@ class AsyncPostgresStore(AsyncExpiring, AsyncBatchedBaseStore):
     async def _do(self, verb: Flow[T]) -> T:
         if not self._ready:
             with wire.explained():
-                missing = await self._drive(verbs.missing_steps(vectors=self.index is not None))
+                missing = await self._drive(verbs.missing_steps(self.index, self.near))
             if missing:
                 await self.setup()
             self._ready = True

@@ -25,8 +25,9 @@ from pregel.flow import Flow
 from pregel.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 from pregel.store.expiring import Expiring
 from pregel.store.postgres import verbs
-from pregel.store.vectors import Index, aembedding, embedding
-from pregel.store.work import Work, work_flow
+from pregel.store.postgres.approximate import Approximate, PostgresIndexConfig
+from pregel.store.vectors import Index, aembedding, embedding, working
+from pregel.store.work import Work
 
 if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
@@ -46,7 +47,7 @@ class PoolConfig(TypedDict, total=False):
 class PostgresStore(Expiring, BaseStore):
     """Keeps documents in PostgreSQL. Give a psycopg connection or pool, or use `from_conn_string`.
 
-    - `index`: how items are searched by meaning, see `IndexConfig`. `ttl`: how long they live, see `TTLConfig`.
+    - `index`: how items are searched by meaning, see `PostgresIndexConfig`. `ttl`: how long they live, see `TTLConfig`.
     - A search without a query shows what was put last first.
     """
 
@@ -58,7 +59,7 @@ class PostgresStore(Expiring, BaseStore):
         *,
         pipe: None = None,
         deserializer: None = None,
-        index: IndexConfig | None = None,
+        index: PostgresIndexConfig | IndexConfig | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
         refuse(pipe, deserializer)
@@ -73,7 +74,7 @@ class PostgresStore(Expiring, BaseStore):
         *,
         pipeline: bool = False,
         pool_config: PoolConfig | None = None,
-        index: IndexConfig | None = None,
+        index: PostgresIndexConfig | IndexConfig | None = None,
         ttl: TTLConfig | None = None,
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.time,
@@ -97,7 +98,7 @@ class PostgresStore(Expiring, BaseStore):
         target: Target,
         size: int = POOL_SIZE,
         patience: float = PATIENCE,
-        index: IndexConfig | None = None,
+        index: PostgresIndexConfig | IndexConfig | None = None,
         ttl: TTLConfig | None = None,
         clock: Callable[[], float] = time.time,
     ) -> Self:
@@ -112,7 +113,7 @@ class PostgresStore(Expiring, BaseStore):
         target: Target,
         size: int,
         patience: float,
-        index: IndexConfig | None,
+        index: PostgresIndexConfig | IndexConfig | None,
         ttl: TTLConfig | None,
         clock: Callable[[], float],
     ) -> None:
@@ -120,13 +121,14 @@ class PostgresStore(Expiring, BaseStore):
         self.connections: Connections[Source] = Connections(source, lambda: Own(target, size), patience)
         self.index_config = index
         self.index = Index.of(index)
+        self.near = Approximate.of(index, self.index)
         self._clock = clock
         self._ready = False
 
     def setup(self) -> None:
         """Make or migrate the tables now instead of on first use."""
         with wire.explained():
-            self._drive(verbs.migrating(vectors=self.index is not None))
+            self._drive(verbs.migrating(self.index, self.near))
         self._ready = True
 
     def close(self) -> None:
@@ -147,16 +149,16 @@ class PostgresStore(Expiring, BaseStore):
 
     def work(self, ops: Iterable[Op]) -> Flow[Work]:
         """What a batch comes to, as a flow that wants texts embedded."""
-        return work_flow(ops, self._clock(), self.ttl_config, None if self.index is None else self.index.fields)
+        return working(self.index, ops, self._clock(), self.ttl_config)
 
     def perform(self, work: Work) -> list[Result]:
         """Do a batch."""
-        return self._do(verbs.batching(work, None if self.index is None else self.index.distance))
+        return self._do(verbs.batching(work, self.index, self.near))
 
     def _do(self, verb: Flow[T]) -> T:
         if not self._ready:
             with wire.explained():
-                missing = self._drive(verbs.missing_steps(vectors=self.index is not None))
+                missing = self._drive(verbs.missing_steps(self.index, self.near))
             if missing:
                 self.setup()
             self._ready = True

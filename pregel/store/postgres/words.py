@@ -18,11 +18,15 @@ from pregel.checkpoint.flows import Atomic, Many, Row, Sql
 from pregel.checkpoint.postgres.columns import column
 from pregel.checkpoint.sql import statements
 from pregel.store.filters import Filter
-from pregel.store.vectors import Distance
+from pregel.store.namespaces import EVERYWHERE
+from pregel.store.postgres.approximate import Approximate
+from pregel.store.vectors import Distance, Index
+from pregel.store.words import scope, scopes
 
 TEXTS = statements("postgres.sql", "pregel.store.sql")
 SCHEMA = statements("postgres_schema.sql", "pregel.store.sql")
 VECTORS = statements("postgres_vectors.sql", "pregel.store.sql")
+WORDS = statements("postgres_words.sql", "pregel.store.sql")
 
 SCORES: dict[Distance, str] = {
     "cosine": "coalesce(nullif(1.0 - (v.vector <=> $6::text::vector), 'NaN'), 0.0)",
@@ -36,14 +40,13 @@ _KIND = re.compile(r"::(\w+)\[\]")
 Words = tuple[str, list[Any]]
 
 
-def words_of(distance: Distance | None) -> Callable[[Sql | Many | Atomic], Sequence[Words]]:
-    """What says the requests of a store whose index has this distance."""
-    score = "" if distance is None else SCORES[distance]
+def words_of(index: Index | None, near: Approximate | None = None) -> Callable[[Sql | Many | Atomic], Sequence[Words]]:
+    """What says the requests of a store with this index."""
 
     def words(request: Sql | Many | Atomic) -> Sequence[Words]:
         assert not isinstance(request, Atomic)
         if isinstance(request, Sql):
-            return (_read(request, score),)
+            return _read(request, index, near)
         return (_many(request),) if request.rows else ()
 
     return words
@@ -53,25 +56,49 @@ def _many(request: Many) -> Words:
     """A statement for many rows: a column each, and what all rows have in common after them."""
     text = TEXTS[request.name]
     kinds = _KIND.findall(text)
-    columns = list(zip(*map(_plain, request.rows), strict=True))
+    rows = request.rows
+    if request.name == "put_words":
+        rows = [(ns, key, " ".join([*scopes(ns), *words])) for ns, key, words in rows]
+    columns = list(zip(*map(_plain, rows), strict=True))
     common = [values[0] for values in columns[len(kinds) :]]
     return text, [*map(column, kinds, columns), *common]
 
 
-def _read(request: Sql, score: str) -> Words:
+def _read(request: Sql, index: Index | None, near: Approximate | None) -> Sequence[Words]:
     text, args = TEXTS[request.name], request.args
     if request.name == "gets":
         namespaces, keys = zip(*args[0], strict=True)
-        return text, [column("text", namespaces), column("text", keys), args[1]]
+        return ((text, [column("text", namespaces), column("text", keys), args[1]]),)
+    if request.name == "word_counts":
+        return ((text, [*args[:-1], column("text", [_match(word, args[0]) for word in args[-1]])]),)
     wanted = None
     if args and isinstance(args[-1], Filter):
         *args, wanted = args  # type: ignore[assignment]
-    args = _plain(args)
-    text = text.replace("{score}", score)
+    more: list[Any] = []
+    if index is not None:
+        text = text.replace("{score}", SCORES[index.distance])
+        if request.name.startswith("hybrid"):
+            *args, weighed = args  # type: ignore[assignment]
+            more = [1.0 - index.hybrid, *_hits(weighed, args[0], index.hybrid)]
+    before: tuple[Words, ...] = ()
+    if near is not None and request.name.startswith("nearest"):
+        text, more = text.replace("{order}", near.order(6)), [near.dims]
+        before = ((TEXTS["scan"], [part for setting in near.settings(args[3]) for part in setting]),)
+    args = (*_plain(args), *more)
     if wanted is not None:
-        clause, more = _clause(wanted, len(args))
-        text, args = text.replace("{filter}", clause), [*args, *more]  # type: ignore[assignment]
-    return _placed(text, args)
+        clause, values = _clause(wanted, len(args))
+        text, args = text.replace("{filter}", clause), (*args, *values)
+    return (*before, _placed(text, args))
+
+
+def _hits(weighed: dict[str, float], ns: str, part: float) -> list[Any]:
+    matched = [_match(word, ns) for word in weighed]
+    return [column("text", matched), column("float8", [part * weight for weight in weighed.values()])]
+
+
+def _match(word: str, ns: str) -> str:
+    """The tsquery for items that have a word and are under a namespace. A word is letters and digits."""
+    return f"'{word}'" if ns == EVERYWHERE else f"'{word}' & '{scope(ns)}'"
 
 
 def _clause(wanted: Filter, taken: int) -> tuple[str, list[Any]]:

@@ -50,6 +50,68 @@ SELECT s.id, s.ns, s.key, s.value::text, s.type, s.exact, s.created, s.updated, 
 FROM found JOIN pregel_store s ON s.id = found.id
 ORDER BY found.score DESC, s.updated DESC, s.id DESC
 
+-- indexed: how many items of a range have a vector of their present value
+SELECT count(*) FROM pregel_store s WHERE ns >= $1::text AND ns < $2::text AND (expires IS NULL OR expires > $3::float8)
+  AND EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen)
+
+-- word_counts: how many items of a range have each word; $4 what each of them matches, counted from 0
+SELECT w.place - 1, count(*)
+FROM unnest($4::text[]) WITH ORDINALITY w (query, place)
+JOIN pregel_store_words f ON f.words @@ w.query::tsquery JOIN pregel_store s ON s.id = f.item AND s.gen = f.gen
+WHERE s.ns >= $1::text AND s.ns < $2::text AND (s.expires IS NULL OR s.expires > $3::float8)
+GROUP BY w.place
+
+-- hybrid: items of a range by $7 times the score of near and the words that match $8, with weights $9
+WITH hits AS MATERIALIZED (
+    SELECT f.item, f.gen, sum(w.weight) AS share
+    FROM unnest($8::text[], $9::float8[]) w (query, weight) JOIN pregel_store_words f ON f.words @@ w.query::tsquery
+    GROUP BY f.item, f.gen
+), found AS (
+    SELECT s.id, s.updated, $7::float8 * max({score}) + coalesce(max(h.share), 0.0) AS score
+    FROM pregel_store s JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen
+    LEFT JOIN hits h ON h.item = s.id AND h.gen = s.gen
+    WHERE s.ns >= $1::text AND s.ns < $2::text AND (s.expires IS NULL OR s.expires > $3::float8)
+    GROUP BY s.id ORDER BY score DESC, s.updated DESC, s.id DESC LIMIT $4::bigint OFFSET $5::bigint
+)
+SELECT s.id, s.ns, s.key, s.value::text, s.type, s.exact, s.created, s.updated, s.ttl, found.score
+FROM found JOIN pregel_store s ON s.id = found.id
+ORDER BY found.score DESC, s.updated DESC, s.id DESC
+
+-- hybrid_filtered: the same that match a filter; {filter} as above
+WITH hits AS MATERIALIZED (
+    SELECT f.item, f.gen, sum(w.weight) AS share
+    FROM unnest($8::text[], $9::float8[]) w (query, weight) JOIN pregel_store_words f ON f.words @@ w.query::tsquery
+    GROUP BY f.item, f.gen
+), found AS (
+    SELECT s.id, s.updated, $7::float8 * max({score}) + coalesce(max(h.share), 0.0) AS score
+    FROM pregel_store s JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen
+    LEFT JOIN hits h ON h.item = s.id AND h.gen = s.gen
+    WHERE s.ns >= $1::text AND s.ns < $2::text AND (s.expires IS NULL OR s.expires > $3::float8)
+      AND {filter}
+    GROUP BY s.id ORDER BY score DESC, s.updated DESC, s.id DESC LIMIT $4::bigint OFFSET $5::bigint
+)
+SELECT s.id, s.ns, s.key, s.value::text, s.type, s.exact, s.created, s.updated, s.ttl, found.score
+FROM found JOIN pregel_store s ON s.id = found.id
+ORDER BY found.score DESC, s.updated DESC, s.id DESC
+
+-- scan: two settings of this transaction, by which the scan of an approximate index goes on
+SELECT set_config($1::text, $2::text, true), set_config($3::text, $4::text, true)
+
+-- nearest: vectors of a range, one row each, in about the order of {order}, which an approximate index knows
+SELECT s.id, s.ns, s.key, s.value::text, s.type, s.exact, s.created, s.updated, s.ttl, {score} AS score
+FROM pregel_store_vectors v JOIN pregel_store s ON s.id = v.item AND s.gen = v.gen
+WHERE vector_dims(v.vector) = $7::integer
+  AND s.ns >= $1::text AND s.ns < $2::text AND (s.expires IS NULL OR s.expires > $3::float8)
+ORDER BY {order} LIMIT $4::bigint
+
+-- nearest_filtered: the same of items that match a filter; {filter} as above
+SELECT s.id, s.ns, s.key, s.value::text, s.type, s.exact, s.created, s.updated, s.ttl, {score} AS score
+FROM pregel_store_vectors v JOIN pregel_store s ON s.id = v.item AND s.gen = v.gen
+WHERE vector_dims(v.vector) = $7::integer
+  AND s.ns >= $1::text AND s.ns < $2::text AND (s.expires IS NULL OR s.expires > $3::float8)
+  AND {filter}
+ORDER BY {order} LIMIT $4::bigint
+
 -- namespaces: those in a range that hold items, found by hopping over the index; $3 the horizon
 WITH RECURSIVE each (ns) AS (
     SELECT min(ns) FROM pregel_store WHERE ns >= $1::text AND ns < $2::text
@@ -79,6 +141,12 @@ INSERT INTO pregel_store_vectors (item, n, gen, vector)
 SELECT s.id, w.n, s.gen, w.vector::vector
 FROM unnest($1::text[], $2::text[], $3::integer[], $4::text[]) w (ns, key, n, vector)
 JOIN pregel_store s ON s.ns = w.ns AND s.key = w.key
+
+-- put_words: the words of items' present values
+INSERT INTO pregel_store_words AS o (item, gen, words)
+SELECT s.id, s.gen, array_to_tsvector(string_to_array(w.words, ' '))
+FROM unnest($1::text[], $2::text[], $3::text[]) w (ns, key, words) JOIN pregel_store s ON s.ns = w.ns AND s.key = w.key
+ON CONFLICT (item) DO UPDATE SET gen = excluded.gen, words = excluded.words
 
 -- delete: remove items
 DELETE FROM pregel_store s USING unnest($1::text[], $2::text[]) w (ns, key) WHERE s.ns = w.ns AND s.key = w.key

@@ -54,6 +54,49 @@ SELECT s.id, s.ns, s.key, s.text, s.type, s.exact, s.created, s.updated, s.ttl, 
 FROM found CROSS JOIN pregel_store s ON s.id = found.id
 ORDER BY found.score DESC, s.updated DESC, s.id DESC
 
+-- indexed: how many items of a range have a vector of their present value
+SELECT count(*) FROM pregel_store s WHERE ns >= ?1 AND ns < ?2 AND (expires IS NULL OR expires > ?3)
+  AND EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen)
+
+-- word_counts: how many items of a range have each word; ?4 a JSON array of what each of them matches, counted from 0
+SELECT w.key, count(*) FROM json_each(?4) w CROSS JOIN pregel_store_words f CROSS JOIN pregel_store s ON s.id = f.rowid
+WHERE f.pregel_store_words MATCH w.value AND s.ns >= ?1 AND s.ns < ?2 AND (s.expires IS NULL OR s.expires > ?3)
+GROUP BY w.key
+
+-- hybrid: items of a range by ?7 times the score of near and the words of ?8, a JSON array of [what it matches, weight]
+WITH hits AS MATERIALIZED (
+    SELECT f.rowid AS item, sum(json_extract(w.value, '$[1]')) AS share
+    FROM json_each(?8) w CROSS JOIN pregel_store_words f
+    WHERE f.pregel_store_words MATCH json_extract(w.value, '$[0]') GROUP BY f.rowid
+), found AS (
+    SELECT s.id, s.updated, ?7 * max({score}) + coalesce(max(h.share), 0.0) AS score
+    FROM pregel_store s CROSS JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen
+    LEFT JOIN hits h ON h.item = s.id
+    WHERE s.ns >= ?1 AND s.ns < ?2 AND (s.expires IS NULL OR s.expires > ?3)
+    GROUP BY s.id ORDER BY score DESC, s.updated DESC, s.id DESC LIMIT ?4 OFFSET ?5
+)
+SELECT s.id, s.ns, s.key, s.text, s.type, s.exact, s.created, s.updated, s.ttl, found.score
+FROM found CROSS JOIN pregel_store s ON s.id = found.id
+ORDER BY found.score DESC, s.updated DESC, s.id DESC
+
+-- hybrid_filtered: the same that match a filter; ?9 to ?13 as ?6 to ?10 above
+WITH hits AS MATERIALIZED (
+    SELECT f.rowid AS item, sum(json_extract(w.value, '$[1]')) AS share
+    FROM json_each(?8) w CROSS JOIN pregel_store_words f
+    WHERE f.pregel_store_words MATCH json_extract(w.value, '$[0]') GROUP BY f.rowid
+), found AS (
+    SELECT s.id, s.updated, ?7 * max({score}) + coalesce(max(h.share), 0.0) AS score
+    FROM pregel_store s CROSS JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen
+    LEFT JOIN hits h ON h.item = s.id
+    WHERE s.ns >= ?1 AND s.ns < ?2 AND (s.expires IS NULL OR s.expires > ?3)
+      AND CASE WHEN instr(s.text, ?9) AND (?10 IS NULL OR json_extract(s.text, ?10) BETWEEN ?11 AND ?12)
+          THEN pregel_matches(s.text, ?13) ELSE 0 END
+    GROUP BY s.id ORDER BY score DESC, s.updated DESC, s.id DESC LIMIT ?4 OFFSET ?5
+)
+SELECT s.id, s.ns, s.key, s.text, s.type, s.exact, s.created, s.updated, s.ttl, found.score
+FROM found CROSS JOIN pregel_store s ON s.id = found.id
+ORDER BY found.score DESC, s.updated DESC, s.id DESC
+
 -- namespaces: those in a range that hold items, found by hopping over the index; ?3 the horizon
 WITH RECURSIVE each (ns) AS (
     SELECT min(ns) FROM pregel_store WHERE ns >= ?1 AND ns < ?2
@@ -78,6 +121,9 @@ DELETE FROM pregel_store_vectors WHERE item = (SELECT id FROM pregel_store WHERE
 -- put_vector: add a vector of an item's present value
 INSERT INTO pregel_store_vectors (item, n, gen, vector)
 SELECT id, ?3, gen, ?4 FROM pregel_store WHERE ns = ?1 AND key = ?2
+
+-- put_words: the words of an item's present value; triggers have removed those of the one before
+INSERT INTO pregel_store_words (rowid, words) SELECT id, ?3 FROM pregel_store WHERE ns = ?1 AND key = ?2
 
 -- delete: remove an item
 DELETE FROM pregel_store WHERE ns = ?1 AND key = ?2

@@ -23,7 +23,7 @@ from pregel.store.base import IndexConfig, Op, Result, TTLConfig
 from pregel.store.base.batch import AsyncBatchedBaseStore
 from pregel.store.expiring import AsyncExpiring
 from pregel.store.sqlite.functions import BY_PYTHON, functions
-from pregel.store.sqlite.store import SqliteStore, refuse_deserializer, tables, words
+from pregel.store.sqlite.store import ENGINE, SqliteStore, has_words, refuse_deserializer, tables, words
 from pregel.store.vectors import aembedding
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class AsyncSqliteStore(AsyncExpiring, AsyncBatchedBaseStore):
         work = await runner.arun(self._file.work(ops), aembedding(self._file.index))
         if self.conn is None:
             return await asyncio.to_thread(self._file.perform, work)
-        await self._whole(flows.write_flow(work, exact=True, indexed=True))
+        await self._whole(flows.write_flow(work, ENGINE))
         return work.results
 
     async def asweep_ttl(self) -> int:
@@ -130,7 +130,9 @@ class AsyncSqliteStore(AsyncExpiring, AsyncBatchedBaseStore):
             else:
                 for name, parameters, function in functions():
                     await conn.create_function(name, parameters, function, deterministic=True)
-                await self._transaction(tables(), lambda statement: _rows(conn, *statement))
+                await self._transaction(
+                    tables(words=has_words(self._file.index)), lambda statement: _rows(conn, *statement)
+                )
             self._ready = True
 
     async def _whole(self, flow: Flow[T]) -> T:

@@ -25,13 +25,17 @@ from pregel.store import flows
 from pregel.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 from pregel.store.expiring import Expiring
 from pregel.store.filters import Filter
+from pregel.store.namespaces import EVERYWHERE
 from pregel.store.sqlite.functions import BY_EXTENSION, BY_PYTHON, bounds, hint, load_extension, teach
-from pregel.store.vectors import Index, aembedding, embedding
-from pregel.store.work import Work, work_flow
+from pregel.store.vectors import Index, aembedding, embedding, working
+from pregel.store.words import scope, scopes
+from pregel.store.work import Work
 
 T = TypeVar("T")
+ENGINE = flows.Engine(exact=True, indexed=True)
 TEXTS = statements("sqlite.sql", "pregel.store.sql")
 SCHEMA = statements("sqlite_schema.sql", "pregel.store.sql")
+WORDS = statements("sqlite_words.sql", "pregel.store.sql")
 
 
 class SqliteStore(Expiring, BaseStore):
@@ -58,7 +62,7 @@ class SqliteStore(Expiring, BaseStore):
             )
         refuse_deserializer(deserializer)
         self._set_up(index, ttl, time.time)
-        self.database = Database.adopt(conn, migrate, self._opened)
+        self.database = Database.adopt(conn, self._prepare, self._opened)
 
     def _set_up(self, index: IndexConfig | None, ttl: TTLConfig | None, clock: Callable[[], float]) -> None:
         Expiring.__init__(self, ttl)
@@ -111,7 +115,7 @@ class SqliteStore(Expiring, BaseStore):
             "" if name == ":memory:" else os.path.abspath(name),
             timeout=busy_timeout,
             synchronous=synchronous,
-            prepare=migrate,
+            prepare=store._prepare,
             opened=store._opened,
         )
         return store
@@ -135,13 +139,13 @@ class SqliteStore(Expiring, BaseStore):
 
     def work(self, ops: Iterable[Op]) -> Flow[Work]:
         """What a batch comes to, as a flow that wants texts embedded."""
-        return work_flow(ops, self._clock(), self.ttl_config, None if self.index is None else self.index.fields)
+        return working(self.index, ops, self._clock(), self.ttl_config)
 
     def perform(self, work: Work) -> list[Result]:
         """Do a batch."""
         if work.writes:
-            self._write(flows.write_flow(work, exact=True, indexed=True))
-        elif work.results and (refreshed := self._read(flows.read_flow(work, exact=True))):
+            self._write(flows.write_flow(work, ENGINE))
+        elif work.results and (refreshed := self._read(flows.read_flow(work, ENGINE))):
             self._write(flows.refresh_flow(refreshed, work.now))
         return work.results
 
@@ -160,6 +164,10 @@ class SqliteStore(Expiring, BaseStore):
             return None
         return connection.execute(*words(request.name, request.args, self.index, self.scores)).fetchall()
 
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        flow = tables(words=has_words(self.index))
+        runner.run(flow, lambda statement: connection.execute(*statement).fetchall())
+
     def _opened(self, connection: sqlite3.Connection) -> None:
         teach(connection)
         if self.index is not None:
@@ -177,6 +185,11 @@ def refuse_deserializer(deserializer: object) -> None:
         )
 
 
+def has_words(index: Index | None) -> bool:
+    """Whether words count in this store's searches."""
+    return index is not None and index.hybrid > 0.0
+
+
 def words(name: str, args: Row, index: Index | None, scores: dict[str, str]) -> tuple[str, Any]:
     """A statement's text, and its arguments as its places want them."""
     statement = _statement(name, "" if index is None else scores[index.distance])
@@ -184,9 +197,22 @@ def words(name: str, args: Row, index: Index | None, scores: dict[str, str]) -> 
         args = (*args[:-1], hint(args[-1]), *bounds(args[-1]), args[-1].text())
     if name == "gets":
         args = (orjson.dumps(args[0]).decode(), *args[1:])
+    elif name == "word_counts":
+        args = (*args[:-1], orjson.dumps([_match(word, args[0]) for word in args[-1]]).decode())
+    elif name == "put_words":
+        args = (*args[:-1], " ".join([*scopes(args[0]), *args[-1]]))
     elif name == "put_vector" or name.startswith("near"):
         args = tuple(bytes(arg) if isinstance(arg, array) else arg for arg in args)
+    elif name.startswith("hybrid") and index is not None:
+        *where, vector, weighed = args[:7]
+        hits = [[_match(word, where[0]), index.hybrid * weight] for word, weight in weighed.items()]
+        args = (*where, bytes(vector), 1.0 - index.hybrid, orjson.dumps(hits).decode(), *args[7:])
     return statement.text, statement.ordered(args)
+
+
+def _match(word: str, ns: str) -> str:
+    """What FTS5 matches with items that have a word and are under a namespace. A word is letters and digits."""
+    return f'"{word}"' if ns == EVERYWHERE else f'"{word}" AND "{scope(ns)}"'
 
 
 @lru_cache(64)
@@ -194,13 +220,8 @@ def _statement(name: str, score: str) -> Statement:
     return numbered(TEXTS[name].replace("{score}", score))
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the tables to the newest version, inside the transaction that is open."""
-    runner.run(tables(), lambda statement: connection.execute(*statement).fetchall())
-
-
-def tables() -> Flow[None]:
-    """The same as a flow of (text, arguments)."""
+def tables(*, words: bool) -> Flow[None]:
+    """Bring the tables to the newest version, as a flow of (text, arguments). `words`: that of words too."""
     yield "CREATE TABLE IF NOT EXISTS pregel_store_migrations (v INTEGER PRIMARY KEY, applied_at REAL NOT NULL)", ()
     newest = (yield "SELECT coalesce(max(v), 0) FROM pregel_store_migrations", ())[0][0]
     if newest > len(SCHEMA):
@@ -212,3 +233,14 @@ def tables() -> Flow[None]:
             for statement in script.split(";\n"):
                 yield statement, ()
             yield "INSERT INTO pregel_store_migrations (v, applied_at) VALUES (?, ?)", (version, time.time())
+    if words and not (yield WORDS["present"], ()):
+        try:
+            for name in ("table", "gone", "stale"):
+                yield WORDS[name], ()
+        except sqlite3.OperationalError as error:
+            if "fts5" not in str(error):
+                raise
+            raise InvalidInputError(
+                f"This SQLite ({sqlite3.sqlite_version}) has no FTS5, by which words are found.",
+                fix="Leave `hybrid` out of the index, or use a Python whose SQLite has it.",
+            ) from error

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from pregel.store.conformance import IndexLaws, StoreLaws
+from pregel.store.conformance import HybridLaws, IndexLaws, StoreLaws
 from pregel.store.memory import InMemoryStore
 from pregel.store.sqlite import AsyncSqliteStore, SqliteStore
 
@@ -53,6 +53,12 @@ class Plain(Timed, StoreLaws):
 
 
 class Indexed(Timed, IndexLaws):
+    def prepare(self) -> None:
+        self.clock = Clock()
+        super().prepare()
+
+
+class Hybrid(Timed, HybridLaws):
     def prepare(self) -> None:
         self.clock = Clock()
         super().prepare()
@@ -108,6 +114,23 @@ class TestSqliteIndex(Indexed):
 
 
 class TestAsyncSqliteIndex(Indexed):
+    awaited = True
+
+    def open(self) -> Any:
+        return awaited_file(index=self.index, ttl=self.ttl, clock=self.clock)
+
+
+class TestMemoryHybrid(Hybrid):
+    def open(self) -> Any:
+        return nullcontext(InMemoryStore(index=self.index, ttl=self.ttl, clock=self.clock))
+
+
+class TestSqliteHybrid(Hybrid):
+    def open(self) -> Any:
+        return sqlite_file(index=self.index, ttl=self.ttl, clock=self.clock)
+
+
+class TestAsyncSqliteHybrid(Hybrid):
     awaited = True
 
     def open(self) -> Any:

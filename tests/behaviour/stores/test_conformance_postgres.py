@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pregel.store.conformance import IndexLaws, StoreLaws
+from pregel.store.conformance import HybridLaws, IndexLaws, StoreLaws
 from pregel.store.conformance.laws import Laws
 from pregel.store.postgres import AsyncPostgresStore, PostgresStore
 
@@ -56,3 +56,21 @@ class TestAsyncPostgresIndex(OnServer, IndexLaws):
 
     def open(self) -> Any:
         return AsyncPostgresStore.from_conn_string(self.dsn, ttl=self.ttl, clock=self.clock, index=self.index)
+
+
+class TestPostgresHybrid(OnServer, HybridLaws):
+    def open(self) -> Any:
+        return PostgresStore.from_conn_string(self.dsn, ttl=self.ttl, clock=self.clock, index=self.index)
+
+
+class TestAsyncPostgresHybrid(OnServer, HybridLaws):
+    awaited = True
+
+    def open(self) -> Any:
+        return AsyncPostgresStore.from_conn_string(self.dsn, ttl=self.ttl, clock=self.clock, index=self.index)
+
+
+class TestPostgresApproximate(OnServer, IndexLaws):
+    def open(self) -> Any:
+        index: Any = {**self.index, "ann_index_config": {"kind": "hnsw"}}
+        return PostgresStore.from_conn_string(self.dsn, ttl=self.ttl, clock=self.clock, index=index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,7 +20,10 @@ from pregel.store.memory import InMemoryStore
 from pregel.store.postgres import PostgresStore
 from pregel.store.postgres.words import words_of
 from pregel.store.sqlite import SqliteStore
+from pregel.store.sqlite.functions import BY_PYTHON
 from pregel.store.sqlite.store import words as sqlite_words
+from pregel.store.vectors import Index
+from pregel.store.words import words
 
 QUIET = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck), database=None)
 NASTY = st.text("'\"\\;%_-*.$?:(){}[]@#\0\x01 aé\ud800", max_size=6) | st.sampled_from(
@@ -101,8 +105,28 @@ def test_a_statement_depends_on_the_shape_of_a_filter_alone(wanted: dict[str, An
 
 
 def _postgres_text(args: tuple[Any, ...]) -> str:
-    ((text, _),) = words_of("cosine")(Sql("search_filtered", args))
+    ((text, _),) = words_of(None)(Sql("search_filtered", args))
     return text
+
+
+@QUIET
+@given(NASTY, LABEL)
+def test_a_statement_does_not_depend_on_the_words_of_a_query(query: str, label: str) -> None:
+    config: Any = {"dims": 1, "embed": lambda texts: [[1.0] for _ in texts], "hybrid": 0.5}
+    index, vector, asked = Index.of(config), array("f", [1.0]), words([query])
+    place, other = (f".{label}.", f".{label}/", 0.0), (".a.", ".a/", 0.0)
+
+    for mine, plain in (
+        (Sql("word_counts", (*place, asked)), Sql("word_counts", (*other, ["tea"]))),
+        (
+            Sql("hybrid", (*place, 10, 0, vector, dict.fromkeys(asked, 0.5))),
+            Sql("hybrid", (*other, 10, 0, vector, {"tea": 1.0})),
+        ),
+    ):
+        assert words_of(index)(plain)[0][0] == words_of(index)(mine)[0][0]
+        in_sqlite = [sqlite_words(one.name, one.args, index, BY_PYTHON)[0] for one in (plain, mine)]
+        assert in_sqlite[0] == in_sqlite[1]
+    assert all(word.isalnum() for word in asked)
 
 
 def _renamed(wanted: Any) -> Any:

@@ -14,7 +14,7 @@ def foreign_model(words: str, calls: Callable[[Sequence[Any]], Call | None]) -> 
     from langchain_core.messages import AIMessage
     from langchain_core.outputs import ChatGeneration, ChatResult
 
-    class Fake(BaseChatModel):
+    class Fake(BaseChatModel):  # type: ignore[misc]  # it may not be installed
         @property
         def _llm_type(self) -> str:
             return "fake"

@@ -1,0 +1,99 @@
+"""What a turn of a tool-calling agent costs in time and stored bytes.
+
+A turn is a human message, a model's call of one tool, its result, and the model's answer, on one thread in SQLite. The
+models are fakes that cost next to nothing: what is measured is the loop, the state and the saver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import process_time
+from types import SimpleNamespace
+from typing import Any
+
+from benchmarks.databases import bare_sqlite, commits, sqlite
+from benchmarks.foreign import foreign_model
+from benchmarks.graphs import new_thread
+from benchmarks.measured import Bench, Row, Sides, measured
+from benchmarks.sides import FLOOR, OURS
+from benchmarks.timing import Repetition, Sample, around, once, timed
+
+WORDS = "what is said in a turn, two hundred characters of it or so: " * 4
+SUPERSTEPS = 4  # START, the model, the tool, the model
+
+
+def look(what: str) -> str:
+    """Look at something."""
+    return WORDS
+
+
+def own() -> Callable[[Any], Any]:
+    """Our agent over our objects."""
+    from pregel.agents import ScriptedModel, create_agent
+    from pregel.agents.models import call_tool
+    from pregel.messages.convert import kind_of
+
+    def answer(request: Any) -> Any:
+        last = request.messages[-1]
+        return WORDS if kind_of(last) == "tool" else call_tool("look", {"what": "it"})
+
+    return lambda saver: create_agent(ScriptedModel(answer), [look], checkpointer=saver)
+
+
+def looking() -> tuple[Any, Any]:
+    """A LangChain chat model that calls the tool and then answers, and the tool as LangChain's."""
+    from langchain_core.tools import tool
+
+    model = foreign_model(WORDS, lambda messages: None if messages[-1].type == "tool" else ("look", {"what": "it"}))
+    return model, tool(look)
+
+
+def over_langchain(side: SimpleNamespace) -> Callable[[Any], Any]:
+    """An agent over LangChain's model and tool: the peer's, or ours."""
+    model, tool = looking()
+    if side.package == "pregel":
+        from pregel.agents import create_agent
+
+        return lambda saver: create_agent(model, [tool], checkpointer=saver)
+    from langgraph.prebuilt import create_react_agent
+
+    return lambda saver: create_react_agent(model, [tool], checkpointer=saver)
+
+
+def played(side: SimpleNamespace, make: Callable[[Any], Any], turns: int) -> Repetition:
+    """The mean of a turn in a conversation of so many: CPU microseconds and stored kilobytes."""
+
+    def play() -> tuple[Sample, ...]:
+        with sqlite(side) as file:
+            agent, config, before = make(file.saver), new_thread(), file.size()
+
+            def talk() -> tuple[float]:
+                began = process_time()
+                for turn in range(turns):
+                    agent.invoke({"messages": [("user", f"{turn}: {WORDS}")]}, config)
+                return ((process_time() - began) * 1e6 / turns,)
+
+            return (*around(talk), Sample((file.size() - before) / 1024 / turns))
+
+    return play
+
+
+def conversation(turns: int) -> None:
+    """The rows of a conversation of so many turns."""
+
+    @measured(
+        Row(f"agent.turn_{turns}", f"agent, a turn of {turns}, SQLite NORMAL, sync"),
+        Row(f"agent.kept_{turns}", f"agent, stored a turn of {turns}", "kB"),
+        full=turns > 10,
+    )
+    def own_objects(bench: Bench) -> Sides:
+        sides = {OURS: played(bench.sides[OURS], own(), turns)}
+        for name, side in bench.sides.items():
+            if name != OURS:
+                sides[name] = once(played(side, over_langchain(side), turns))
+        connection = bench.stack.enter_context(bare_sqlite())
+        return {**sides, FLOOR: timed(lambda: commits(connection, 50 * SUPERSTEPS), 50)}
+
+
+conversation(10)
+conversation(100)

@@ -1,0 +1,62 @@
+"""The budgets: each names a row, and what a check says of a figure."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import rows
+from benchmarks.budgets import Budget, budgets
+from benchmarks.curves import exponent
+from benchmarks.measured import MEASUREMENTS, Figure, named
+from benchmarks.sides import FLOOR, OURS
+
+assert rows, "importing it registers the rows"
+
+
+def figures(ours: float, floor: float) -> dict[str, Figure]:
+    return {OURS: Figure(ours, ours, ours, 1), FLOOR: Figure(floor, floor, floor, 1)}
+
+
+def test_every_budget_is_that_of_a_row() -> None:
+    measured = [row.name for one in MEASUREMENTS for row in one.rows]
+
+    assert len(measured) == len(set(measured))
+    assert set(budgets()) <= set(measured)
+
+
+def test_a_must_is_met_or_what_holds_today_is_written_down() -> None:
+    assert [] == [
+        name for name, budget in budgets().items() if budget.today is not None and budget.today <= budget.must
+    ]
+
+
+@pytest.mark.parametrize(
+    ("budget", "ours", "word", "kept"),
+    [
+        (Budget(20, 12, floor=0.5), 20.0, "aim met", True),  # a machine half as fast: 10 on that of the musts
+        (Budget(20, 12, floor=0.5), 39.0, "met", True),
+        (Budget(20, 12, floor=0.5), 48.0, "met within the noise", True),
+        (Budget(20, 12, floor=0.5), 51.0, "BROKEN", False),
+        (Budget(20, 12, floor=0.5, today=30), 39.0, "met", True),
+        (Budget(20, 12, floor=0.5, today=30), 60.0, "not met: 1.5x", True),
+        (Budget(20, 12, floor=0.5, today=30), 80.0, "not met: 2.0x, WORSE than today", False),
+        (Budget(20, 12), 21.0, "met within the noise", True),
+    ],
+)
+def test_a_figure_is_judged_by_its_floor(budget: Budget, ours: float, word: str, kept: bool) -> None:
+    verdict = budget.verdict(figures(ours, floor=1.0))
+
+    assert (word, kept) == (verdict.word, verdict.used <= 1)
+
+
+def test_a_group_is_chosen_by_its_name() -> None:
+    assert {"superstep"} == {row.name.split(".")[0] for one in named(["superstep"]) for row in one.rows}
+    with pytest.raises(LookupError, match="no row or group 'supersteps'"):
+        named(["supersteps"])
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
+def test_the_exponent_of_a_power_law_is_found_behind_a_fixed_cost(power: float) -> None:
+    points = [(float(size), 3.0 * size**power + 5) for size in (1, 10, 100, 1_000, 10_000, 100_000)]
+
+    assert exponent(points) == pytest.approx(power, abs=0.06)
