@@ -113,4 +113,4 @@ def start(program: str, *args: object) -> subprocess.Popen[str]:
 
 
 if __name__ == "__main__":
-    {"work": work, "watch": watch, "hammer": hammer}[sys.argv[1]](*sys.argv[2:])
+    globals()[sys.argv[1]](*sys.argv[2:])
