@@ -169,6 +169,18 @@ def test_a_run_that_waits_for_an_answer_says_so_and_its_second_pass_supersedes_t
     assert "idle" == ended[-1].data["status"]
 
 
+def test_a_run_that_journals_nothing_supersedes_all_the_same(run: Runner, saver: Saver, thread: Config) -> None:
+    def ask(state: State) -> State:
+        get_stream_writer()("thinking")
+        return {"a": [interrupt("go on?")]}
+
+    app = chain(saver, ("ask", ask), journal_stream="custom")
+    run.invoke(app, {"a": []}, thread("1"))
+    run.invoke(app, Command(resume="yes"), thread("1"), journal_stream=False)
+
+    assert [True] == [one.superseded for one in followed(run, app, thread("1")) if one.mode == "custom"]
+
+
 def test_what_a_failed_attempt_had_shown_is_superseded_by_its_retry(run: Runner, saver: Saver, thread: Config) -> None:
     tries: list[int] = []
 

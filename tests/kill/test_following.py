@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -83,12 +84,12 @@ def test_a_follower_in_a_third_process_misses_nothing_over_many_deaths(store: st
     watcher: subprocess.Popen[str] | None = None
     heard: list[dict[str, Any]] = []
     deaths = 0
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as pool, ExitStack() as opened:
         for seed in count(100 * turn):
             worker = start("hammer", store, thread, seed)
             output, errors = worker.communicate(timeout=120)
             if watcher is None and has_begun(store, thread):
-                watcher = start("watch", store, thread, 0)
+                watcher = opened.enter_context(start("watch", store, thread, 0))
                 reading = pool.submit(read, watcher, heard)
             if output == "done\n":
                 break
@@ -96,6 +97,7 @@ def test_a_follower_in_a_third_process_misses_nothing_over_many_deaths(store: st
             deaths += 1
         assert watcher is not None
         reading.result(120)
+    assert deaths
 
     assert list(range(len(heard))) == [chunk["offset"] for chunk in heard]
     with saver_at(store) as saver:
