@@ -6,6 +6,7 @@
     ├── GraphInterrupt                   a node asked a question; never an Exception, so no handler can swallow it
     ├── CallWithdrawn                    what a task or a graph was called for is over before the call is
     ├── GraphDrained        ┐            also PregelError: they reach callers
+    │   └── RunDisplaced    │
     └── ParentCommand       ┘
 
     PregelError (Exception)
@@ -446,6 +447,19 @@ class GraphDrained(GraphBubbleUp, RunError):
         self.reason = reason
 
 
+class RunDisplaced(GraphDrained):
+    """The run made way for another one (`concurrency`): what ran was cancelled, what had ended is kept.
+
+    `asked` is what the other run wants: ``interrupt`` goes on from what this one did, ``rollback`` from before it.
+    """
+
+    code = "DISPLACED"
+
+    def __init__(self, asked: str) -> None:
+        super().__init__(f"a newer run asked for the thread ({asked})")
+        self.asked = asked
+
+
 class ParentCommand(GraphBubbleUp, UsageError):
     """A Command was sent to a parent graph, and there is none."""
 
@@ -467,7 +481,11 @@ class StoreError(PregelError):
 
 
 class ThreadBusy(StoreError):
-    """Another run owns this thread."""
+    """Another run owns this thread.
+
+    `asked`: what this call had asked of that run before its `wait` was over, ``interrupt`` or ``rollback``. It stands:
+    that run stops for it.
+    """
 
     code = "THREAD_BUSY"
     fix = (
@@ -475,9 +493,10 @@ class ThreadBusy(StoreError):
         " 'interrupt' and 'rollback' make it stop."
     )
 
-    def __init__(self, message: str | None = None, *, reason: str = "held", **place: Any) -> None:
+    def __init__(self, message: str | None = None, *, reason: str = "held", asked: str = "", **place: Any) -> None:
         super().__init__(message, **place)
         self.reason = reason
+        self.asked = asked
 
 
 class AuthorityLost(StoreError):

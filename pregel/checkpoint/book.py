@@ -1,6 +1,8 @@
 """The ledger over a saver that has only the reference's verbs: what the engine says, and what such a saver shows.
 
 It keeps the records of an append, whole checkpoints with versions of the saver's own kind, until the append is sent.
+A control row that the reference does not know gets a task id of its own: such a saver numbers it among its task's
+writes, where it would take the place of one, and keeps the first.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pregel.channels import MISSING
 from pregel.channels.base import copy_container
@@ -16,11 +18,14 @@ from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
 from pregel.checkpoint.base import Checkpoint, CheckpointTuple
 from pregel.checkpoint.decode import iso
-from pregel.checkpoint.keys import counter_of, task_text, version_text
+from pregel.checkpoint.keys import counter_of, hash16, id_text, task_text, version_text
 from pregel.checkpoint.records import (
+    ATTEMPT,
     CONTROL,
     ERROR,
+    ERROR_SOURCE,
     INTERRUPT,
+    REJECTED,
     RESUME,
     Append,
     Opened,
@@ -35,6 +40,7 @@ Version = Any  # of the saver's kind: int, float or str
 
 VERSION = 4  # of the checkpoint format, as the engine writes it
 EXTRA = "pregel"  # key of a checkpoint for what the reference does not have
+OURS = frozenset((ATTEMPT, ERROR_SOURCE, REJECTED))
 SHOWN = "__shown__"  # leads writes that an update left for display; its value is the checkpoint that holds them
 STEPS = 1000  # of a saver's versions that one superstep of ours may be away
 
@@ -46,6 +52,7 @@ class Branch:
     values: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, Version] = field(default_factory=dict)
     seen: dict[str, dict[str, Version]] = field(default_factory=dict)
+    controls: dict[tuple[str, str], int] = field(default_factory=dict)  # rows of ours by task and channel
 
 
 @dataclass(slots=True)
@@ -66,6 +73,19 @@ class PutRecord:
     new_versions: dict[str, Version]
 
 
+class Apart(NamedTuple):
+    """A control row of ours: whose it is, which of several, what it says. The last one counts."""
+
+    task: str
+    number: int
+    value: Any
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """As it is stored."""
+        return self._asdict()
+
+
 class Book:
     """A run's ledger over such a saver: it keeps records until their append is sent. See `checkpoint.ledger`."""
 
@@ -73,6 +93,7 @@ class Book:
         self._next_version = next_version
         self._branches: dict[str, Branch] = {}
         self._written: dict[tuple[str, str], list[tuple[str, Any]]] = {}  # of a task under a checkpoint, since a load
+        self._controls: dict[tuple[str, str, str], int] = {}  # how many rows of ours, by checkpoint, task, channel
         self._waiting: dict[bytes, tuple[list[TaskRecord], list[PutRecord]]] = {}
 
     def open(self, opened: Opened) -> None:
@@ -80,6 +101,7 @@ class Book:
         for saved in opened.saved:
             if saved is not None:
                 self._branches[saved.ns] = saved.manifest
+                self._controls.update(((saved.id, *key), count) for key, count in saved.manifest.controls.items())
                 for task in {write.task for write in saved.writes}:
                     self._written[saved.id, task] = [
                         (write.channel, write.value) for write in saved.writes if write.task == task and write.idx >= 0
@@ -100,6 +122,12 @@ class Book:
             (channel, told(value) if channel == ERROR and isinstance(value, BaseException) else copy_container(value))
             for channel, value in record.writes
         ]
+        writes, _ = self._waiting.setdefault(append.mark, ([], []))
+        if any(channel in OURS for channel, _ in news):
+            writes += [self._apart(record, task, *write) for write in news if write[0] in OURS]
+            news = [write for write in news if write[0] not in OURS]
+            if not news:
+                return
         if record.child is not None:
             if self._written.get((record.checkpoint, task)):
                 return  # what the task itself wrote stays
@@ -108,8 +136,13 @@ class Book:
             earlier = self._written.setdefault((record.checkpoint, task), [])
             earlier += news
             news = list(earlier)
-        writes, _ = self._waiting.setdefault(append.mark, ([], []))
         writes.append(TaskRecord(record.ns, record.checkpoint, task, record.path, news))
+
+    def _apart(self, record: TaskWrites, task: str, channel: str, value: Any) -> TaskRecord:
+        place = record.checkpoint, task, channel
+        number = self._controls[place] = self._controls.get(place, 0) + 1
+        row = id_text(hash16((*place[1:], str(number))))
+        return TaskRecord(record.ns, record.checkpoint, row, record.path, [(channel, Apart(task, number, value).told)])
 
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         """Add a checkpoint, whole."""
@@ -203,17 +236,33 @@ def saved_of(found: CheckpointTuple) -> Saved:
         updated=checkpoint.get("updated_channels"),
         applied=list(extra.get("applied", ())),
         writes=_writes_of(found),
-        manifest=Branch(dict(values), dict(versions), seen),
+        manifest=Branch(
+            dict(values),
+            dict(versions),
+            seen,
+            {key: row.number for key, row in _rows_apart(found.pending_writes).items()},
+        ),
     )
+
+
+def _rows_apart(pending: Iterable[Any] | None) -> dict[tuple[str, str], Apart]:
+    """The control rows of ours that count, by task and channel."""
+    rows: dict[tuple[str, str], Apart] = {}
+    for _, channel, value in pending or ():
+        if channel in OURS and isinstance(value, dict):
+            row = Apart(**value)
+            key = row.task, channel
+            rows[key] = max(rows.get(key, row), row, key=lambda one: one.number)
+    return rows
 
 
 def _writes_of(found: CheckpointTuple) -> list[Write]:
     pending = found.pending_writes or ()
     shown = {task: str(value) for task, channel, value in pending if channel == SHOWN}
     counts: dict[str, int] = {}
-    writes: list[Write] = []
+    writes = [Write(task, CONTROL[of], of, row.value, "", "") for (task, of), row in _rows_apart(pending).items()]
     for task, channel, value in pending:
-        if channel == SHOWN:
+        if channel == SHOWN or (channel in OURS and isinstance(value, dict)):
             continue
         index = CONTROL.get(channel)
         if index is None:

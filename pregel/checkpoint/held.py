@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from pregel.checkpoint.keys import id_text
 from pregel.checkpoint.records import Append, Owner, ThreadRow
 from pregel.warnings import warn_caller
 
@@ -19,12 +20,13 @@ from pregel.warnings import warn_caller
 class Held:
     """A thread, for as long as a run knows it."""
 
-    __slots__ = ("__weakref__", "epoch", "owner", "run", "seq")
+    __slots__ = ("__weakref__", "epoch", "owner", "pin", "run", "seq")
 
     def __init__(self) -> None:
         self.epoch = self.seq = 0
         self.run: bytes | None = None
         self.owner: Owner | None = None
+        self.pin = ""  # the newest checkpoint when it was claimed
 
 
 @dataclass(slots=True)
@@ -59,7 +61,7 @@ class HeldThreads:
             if held.epoch != claim.epoch or not (held.run is None or claim.dead):
                 return None
             held.epoch, held.run = max(held.epoch + 1, int(time.time() * 1000)), append.run
-            held.owner = claim.owner
+            held.owner, held.pin = claim.owner, "" if claim.pin is None else id_text(claim.pin)
             return held
 
     def leave(self, held: Held, append: Append) -> ThreadRow:
@@ -73,7 +75,9 @@ class HeldThreads:
 
     @staticmethod
     def _row(thread: str, held: Held) -> HeldRow:
-        return HeldRow(thread, tno=1, epoch=held.epoch, run=held.run, seq=held.seq, owner=held.owner, held=held)
+        return HeldRow(
+            thread, tno=1, epoch=held.epoch, run=held.run, seq=held.seq, owner=held.owner, pin=held.pin, held=held
+        )
 
 
 _by_saver: WeakKeyDictionary[Any, HeldThreads] = WeakKeyDictionary()

@@ -170,7 +170,7 @@ class InMemorySaver(JournalSaver):
 
     def _do_ask(self, asked: str, tno: int, epoch: int, run: bytes) -> None:
         if (thread := self._holder(tno, epoch, run)) is not None:
-            thread.asked = asked
+            thread.asked = asked if not thread.asked else min(thread.asked, asked)
 
     def _do_threads(self, status: str | None, limit: int | None) -> list[Row]:
         found = [thread for thread in self._threads.values() if status is None or thread.status == status]

@@ -17,6 +17,12 @@ from pregel.checkpoint.records import ThreadRow
 ThreadStatus = Literal["idle", "running", "interrupted", "waiting", "failed", "abandoned"]
 STATUSES: tuple[ThreadStatus, ...] = get_args(ThreadStatus)
 
+_USUAL = {
+    "idle": "it is at rest",
+    "interrupted": "it waits for an answer",
+    "waiting": "it waits for a time or an event",
+    "failed": "its last run failed",
+}
 _HOPELESS = "JoinStarvedError"  # to go on would come to the same rest again
 
 
@@ -66,16 +72,19 @@ def _is_dead(row: ThreadRow) -> bool:
 
 def _reason(row: ThreadRow, status: ThreadStatus) -> str:
     if status not in ("running", "abandoned"):
-        return row.reason or {"interrupted": "it waits for an answer", "idle": "it is at rest"}.get(status, "")
+        return row.reason or _USUAL[status]
     who = "a process" if row.owner is None else f"process {row.owner.pid} on {row.owner.host or 'this host'}"
     if status == "running":
         return f"{who} runs it"
+    kept = "" if row.last_id != row.pin else "; no step of that run was stored"
     if _is_dead(row):
-        return f"{who} died while it ran"
-    return f"{who} was not heard of for longer than its lease"
+        return f"{who} died while it ran{kept}"
+    return f"{who} was not heard of for longer than its lease{kept}"
 
 
 def _can_resume(row: ThreadRow, status: ThreadStatus) -> bool:
     if status == "idle":
         return bool(row.reason)  # it was stopped between two steps: drained, cancelled, or copied from a running one
+    if status == "abandoned" and not row.last_id:
+        return False  # durability "exit": the input is stored at the end
     return status != "running" and not row.reason.startswith(_HOPELESS)

@@ -85,7 +85,9 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
         return Result("failed", error=error)
     step.writes += unasked
     pending = bool(tasks or frame.ns)  # a subgraph's task is still to end
-    step.release = Release("interrupted" if pending else "idle", "updated" if pending else "")
+    step.release = Release(
+        "interrupted" if pending else "idle", "its state was updated, and steps are pending" if pending else ""
+    )
     yield step
     config = checkpoint_config(frame.run.thread, frame.ns, frame.state.checkpoint)
     if frame.ns:

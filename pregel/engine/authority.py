@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pregel.checkpoint import lease
 from pregel.checkpoint.heartbeat import heartbeat
@@ -21,8 +21,23 @@ if TYPE_CHECKING:
     from pregel.checkpoint.journal_saver import JournalSaver
 
 
+QUEUED = "~"
+"""Leads a word of one who waits, and asks nothing of the run that holds the thread; all other words sort before it."""
+
+
 class ClaimMissed(Exception):
     """The thread changed between load and claim: load again and start over. Never reaches a user."""
+
+
+class Stoppable(Protocol):
+    """What drives a run."""
+
+    def stop(self, why: str) -> None:
+        """Have the run wound down, from whatever thread: what ended is kept."""
+
+
+def _nobody() -> None:
+    return None
 
 
 class Authority:
@@ -44,6 +59,8 @@ class Authority:
         self.ended = ""  # why this run's authority is over, when it was taken
         self.caller = caller  # what drives the run
         self.parked: Callable[[object], bool] | None = None  # of a stream: whether nobody pulls it
+        self.stands_back: Callable[[ThreadRow], bool] | None = None  # of one that waits: whether others come first
+        self.driven_by: Callable[[], Stoppable | None] = _nobody  # what drives it, looked up: it holds this object
         self._seen = 0  # the seq at the last look of the heartbeat
 
     def claim(self) -> Claim:
@@ -62,7 +79,15 @@ class Authority:
         row = self.row
         if self.after is not None and row.epoch != self.after:
             raise ClaimMissed
-        return row.run is not None and self._may_take(row, row.run)
+        if row.run is not None:
+            return self._may_take(row, row.run)
+        if row.asked and self.stands_back is not None and self.stands_back(row):
+            raise ThreadBusy(
+                f"Thread {self.thread!r} is free, and others have waited for it longer.",
+                reason="queued",
+                thread=self.thread,
+            )
+        return False
 
     def _may_take(self, row: ThreadRow, run: bytes) -> bool:
         """True when the run that holds the thread is known to be over; ThreadBusy when it may go on."""
@@ -142,9 +167,11 @@ class Authority:
         self.deadline = 0.0
 
     def heed(self, asked: str) -> None:
-        """Stop after this step when another run asks for the thread."""
-        if asked:
+        """Make way when another run asks for the thread: what runs is cancelled, nothing starts any more."""
+        if asked and not self.asked and not asked.startswith(QUEUED):
             self.asked = asked
+            if (driver := self.driven_by()) is not None:
+                driver.stop(asked)
 
     def gives_way(self, caller: object) -> bool:
         """Whether this is a stream that nobody pulls, seen from a run of that caller."""

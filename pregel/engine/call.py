@@ -239,6 +239,8 @@ class Call:
         if self.ns:  # of a subgraph: its root is what runs, from the checkpoint that the subgraph's hangs on
             self.checkpoint, self.ns = self.map.get(""), ""
         frame = self.frame(kind)
+        if self.concurrency == "enqueue" and frame.run.journal is not None:
+            frame.run.journal.stands_back = self._contending().stands_back
         if self.map:
             frame.run.replay = Replay(pinned=self.map)
         displaced = self._contender.displaced if self._contender is not None else None

@@ -23,6 +23,7 @@ from pregel.engine.future import CallFuture
 from pregel.engine.ids import interrupt_id, task_parts, uuid_text
 from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode
 from pregel.engine.resume import mismatch
+from pregel.engine.state import hand_out
 from pregel.engine.task import PUSH, Task, path_text
 from pregel.engine.trace import show_end, show_starts
 from pregel.errors import CallWithdrawn, GraphInterrupt, InvalidUpdateError, OutsideRunError, ReplayMismatchError
@@ -299,8 +300,7 @@ def noted(task: Task, key: str, value: Any) -> CallFuture[Any]:
     """
     future: CallFuture[Any] = CallFuture(task)
     run = task.frame.run
-    if task.frame.journal is not None:
-        task.frame.journal.saver.serde.dumps_typed(value)
+    value = as_stored(task, value)
     if run.host is None:
         future.settle(value)
     else:
@@ -323,4 +323,12 @@ def memo_id(task: Task, key: str) -> str:
 
 def memo(task: Task, key: str) -> tuple[Any, ...]:
     """The value that a task made before; empty when it made none."""
-    return tuple(write.value for write in task.frame.recalled.get(memo_id(task, key), ()))
+    return tuple(as_stored(task, write.value) for write in task.frame.recalled.get(memo_id(task, key), ()))
+
+
+def as_stored(task: Task, value: Any) -> Any:
+    """A value as it comes back from the saver: nothing that a node does to its own changes what is kept."""
+    if task.frame.journal is None:
+        return hand_out(value)
+    serde = task.frame.journal.saver.serde
+    return serde.loads_typed(serde.dumps_typed(value))

@@ -1,15 +1,19 @@
 """What a call does when another run holds its thread: refuse, wait for it, or make it stop.
 
 1. ``reject`` (the default) raises ThreadBusy at once. ``enqueue`` waits until the other run is over, and nothing else.
-2. ``interrupt`` asks the other run to stop after the step it is in, keeps what it did, and goes on from there.
-   ``rollback`` asks the same, and goes on from where that run had started: what it did stays as a branch of history.
+2. ``interrupt`` makes the other run stop: async nodes are cancelled, blocking ones end by themselves or at their next
+   call, nothing new starts. What had ended by then is kept, and the newcomer goes on from there. ``rollback`` does the
+   same, and goes on from where that run had started: what it did stays as a branch of history.
 3. Who waits looks at the thread again and again, more seldom the longer the same run holds it, and oftener the longer
-   it has waited. There is no order among those who wait; a queue with an order belongs to a task queue, not here.
+   it has waited. Who has waited for `LONG` leaves a ticket in the thread's row; when it is free, the one with the
+   oldest ticket comes first, and others who wait stand back for a moment (`GRACE`). So nobody starves, and that is
+   all: a queue with an order belongs to a task queue.
 4. A run never waits for itself, and no run waits in a queue for another: A would wait for B, and B for A.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -18,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from pregel import flow as runner
 from pregel.checkpoint import lease
 from pregel.checkpoint.records import Hold, ThreadRow
-from pregel.engine.authority import ClaimMissed
+from pregel.engine.authority import QUEUED, ClaimMissed
 from pregel.errors import InvalidInputError, ThreadBusy
 from pregel.flow import Flow
 
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 Concurrency = Literal["reject", "enqueue", "interrupt", "rollback"]
 MISSES = 100  # claims that may be lost to others in a row before a call that does not wait gives up
 SHORTEST, LONGEST = 0.001, 0.25  # seconds between two looks at a thread that another run holds
+LONG = 0.1  # seconds of waiting after which a call gets a place in the queue
+GRACE = 0.1  # seconds for which a free thread is left to the one whose turn it is, who may have died
 FRESH = 0.008  # the shortest for a call that has only begun to wait: those that wait longer come first
 
 
@@ -63,6 +69,17 @@ class Contender:
         self.misses = 0
         self.began: float | None = None  # monotonic time at which it began to wait
         self.until: float | None = None  # monotonic time at which patience ends
+        self.ticket = ""  # once it has waited: the store's time at which it began, so that tickets sort by age
+        self.free: tuple[int, int, float] = (0, 0, 0.0)  # epoch and seq of a free thread, and since when it is seen
+
+    def stands_back(self, row: ThreadRow) -> bool:
+        """Whether a free thread is to be left to another call, which has waited longer."""
+        if not row.asked.startswith(QUEUED) or (self.ticket and self.ticket <= row.asked):
+            return False
+        now = time.monotonic()
+        if self.free[:2] != (row.epoch, row.seq):
+            self.free = row.epoch, row.seq, now
+        return now - self.free[2] < GRACE
 
     def meet(self, error: ClaimMissed | ThreadBusy, journal: Journal) -> Flow[None]:
         """Return when the call may try again; the error when it may not."""
@@ -78,29 +95,44 @@ class Contender:
                 ) from None
             return
         row = journal.row
+        if error.reason == "queued":
+            yield from self._let_pass(row)
+            return
         if self.mode == "reject" or error.reason != "held" or row.run is None:
             raise error
+        if not self.ticket:
+            self.ticket = f"{QUEUED}{row.updated_at:018.6f} {os.urandom(4).hex()}"
         hold = Hold(row.tno, row.epoch, row.run)
         if self.mode != "enqueue":
             yield Ask(hold, self.mode)
         if self.mode == "rollback":
             self.displaced = Displaced(row.epoch, row.pin)
-        yield from self._stand_by(hold, error, journal.caller)
+        yield from self._stand_by(row, hold, error, journal.caller)
 
-    def _stand_by(self, hold: Hold, error: ThreadBusy, caller: object) -> Flow[None]:
+    def _let_pass(self, row: ThreadRow) -> Flow[None]:
+        """Look until the one whose turn it is has the thread, or does not come."""
+        while row.run is None and self.stands_back(row):
+            row = yield Look(self.thread, FRESH * random.uniform(0.5, 1.0))
+
+    def _stand_by(self, row: ThreadRow, hold: Hold, error: ThreadBusy, caller: object) -> Flow[None]:
         """Look until the thread has changed hands."""
         since = time.monotonic()
         self.began = since if self.began is None else self.began
         while True:
             now = time.monotonic()
+            if self.mode == "enqueue" and now - self.began >= LONG and (not row.asked or row.asked > self.ticket):
+                yield Ask(hold, self.ticket)
             shortest = max(SHORTEST, FRESH - (now - self.began) / 50)
             pause = min(max((now - since) / 4, shortest), LONGEST) * random.uniform(0.5, 1.0)
             if self.until is not None:
                 left = self.until - time.monotonic()
                 if left <= 0:
-                    raise error
+                    raise self._given_up(error)
                 pause = min(pause, left)
-            row: ThreadRow = yield Look(self.thread, pause)
+            row = yield Look(self.thread, pause)
+            if row.run is None:
+                yield from self._let_pass(row)
+                return
             if row.run != hold.run or row.epoch != hold.epoch or row.lapsed or row.owner is None:
                 return
             if lease.is_dead(row.owner, hold.run):
@@ -108,6 +140,17 @@ class Contender:
             holder = lease.holder_of(hold.run)
             if holder is not None and holder.gives_way(caller):
                 return
+
+    def _given_up(self, error: ThreadBusy) -> ThreadBusy:
+        """The error at the end of patience. What was asked may have been heard, and is not taken back."""
+        if self.mode == "enqueue":
+            return error
+        return ThreadBusy(
+            f"{error.message} It was asked to make way ({self.mode}) and stops for it, but not within {self.wait} s.",
+            fix="Try again: it stops as soon as it hears of it and its blocking nodes come to an end.",
+            asked=self.mode,
+            thread=self.thread,
+        )
 
     # -- doing it ----------------------------------------------------------------------------------------------------
 
@@ -117,7 +160,7 @@ class Contender:
 
         def perform(request: Ask | Look) -> Any:
             if isinstance(request, Ask):
-                return _told_here(request) or saver.ask(*request)
+                return _told_here(request, journal) or saver.ask(*request)
             time.sleep(request.pause)
             return saver.load(request.thread, []).thread
 
@@ -131,19 +174,19 @@ class Contender:
 
         async def perform(request: Ask | Look) -> Any:
             if isinstance(request, Ask):
-                return _told_here(request) or await saver.aask(*request)
+                return _told_here(request, journal) or await saver.aask(*request)
             await sleep(request.pause)
             return (await saver.aload(request.thread, [])).thread
 
         await runner.arun(self.meet(error, journal), perform)
 
 
-def _told_here(request: Ask) -> bool:
-    """Tell a run of this process straight away."""
+def _told_here(request: Ask, journal: Journal) -> bool:
+    """Tell a run of this process straight away; whether that is all, since the saver keeps no such word."""
     holder = lease.holder_of(request.hold.run)
     if holder is not None:
         holder.heed(request.asked)
-    return False  # it is stored as well: whoever lists the thread sees it
+    return not journal.renews
 
 
 def checked_concurrency(mode: str, wait: float | None) -> Concurrency:

@@ -25,6 +25,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeGuard
+from weakref import ref
 
 from pregel.constants import LIFECYCLE
 from pregel.engine.body import run_body
@@ -91,6 +92,9 @@ class AwaitingDriver:
         self.broken: BaseException | None = None  # what it met
         self.owed: set[CallFuture[Any]] = set()
         self.closed = False  # calls are withdrawn
+        self.stopping = ""  # why nothing starts any more
+        self.puller: Callable[[], asyncio.Task[Any] | None]  # the asyncio task that pulls, looked up: it holds this
+        self.torn: int | None = None  # how often the puller was to be cancelled before the node in place was
         self.gate: Gate | None = Gate(self.inbox.__len__) if live else None
         self.waking = False  # a wake-up is on its way to the loop
 
@@ -109,6 +113,7 @@ class AwaitingDriver:
     async def chunks(self) -> AsyncIterator[Chunk]:
         """What the run shows, as it goes; it moves only while somebody pulls."""
         self.loop = asyncio.get_running_loop()
+        self._pulled()
         reply: list[Event] | None = None
         try:
             while True:
@@ -121,6 +126,7 @@ class AwaitingDriver:
                 await self.record(step, reply)
                 while self.out:
                     yield self.out.popleft()
+                    self._pulled()
                 await self.set_off(step, reply)
                 while step.wait and not reply:
                     for item in await self.wait():
@@ -131,6 +137,7 @@ class AwaitingDriver:
                     self._exit()
                     while self.out and not reply:
                         yield self.out.popleft()
+                        self._pulled()
             if self.journal is not None:
                 await self.journal.flush()
             while self.out:
@@ -150,6 +157,19 @@ class AwaitingDriver:
             self._withdraw_calls()
         elif self.inline is not None:
             self.loop.call_soon_threadsafe(self._perform_beside)
+
+    def stop(self, why: str) -> None:
+        """Have the run wound down, from whatever thread: async nodes are cancelled, those on threads waited for."""
+        self.stopping = why
+        self.live = True  # no other node is awaited in place
+        self.post_from_thread(Cancel(why))
+        with suppress(RuntimeError):  # the loop was closed
+            self.loop.call_soon_threadsafe(self._perform_beside)
+
+    def _pulled(self) -> None:
+        """Note who pulls: a stream may go from one asyncio task to another."""
+        task = asyncio.current_task()
+        self.puller = _nobody if task is None else ref(task)
 
     def post(self, item: Event | Chunk) -> None:
         """Put something into the inbox, from the loop's own thread."""
@@ -222,13 +242,23 @@ class AwaitingDriver:
     async def _start(self, tasks: list[Task], events: list[Event]) -> None:
         if len(tasks) == 1 and not self.jobs and not self.timers and not self.live and awaits(tasks[0]):
             self.inline = tasks[0]
-            event = await self.loop_body(tasks[0])  # when this is cancelled, winding down hears that it is gone
+            event: TaskEvent
+            try:
+                event = await self.loop_body(tasks[0])
+            except asyncio.CancelledError:
+                if not self._was_torn_alone():
+                    raise  # the puller is cancelled: winding down hears that the node is gone
+                event = Gone(tasks[0])
             self.inline = None
             if self.beside is not None:
+                self._was_torn_alone()  # a cancellation that the node swallowed is over as well
                 await self._take_back(events)
             if self.inbox:
                 events += self._unread()
             events.append(event)
+            return
+        if self.stopping:
+            events += [Cancel(self.stopping), *map(Gone, tasks)]
             return
         for task in tasks:
             if task.clock is not None and still_runs(task):
@@ -256,6 +286,19 @@ class AwaitingDriver:
             hand.hands.put(job)
 
     # -- calls of a node that is awaited in place --------------------------------------------------------------------
+
+    def _tear(self) -> None:
+        """Cancel the node that is awaited in place, which runs in the puller's own asyncio task."""
+        puller = self.puller()
+        if puller is not None and self.torn is None:
+            self.torn = puller.cancelling()
+            puller.cancel()
+
+    def _was_torn_alone(self) -> bool:
+        """Take that cancellation back; whether it was there and nobody else cancels the puller."""
+        torn, self.torn = self.torn, None
+        puller = self.puller()
+        return torn is not None and puller is not None and puller.uncancel() <= torn
 
     def _perform_beside(self) -> None:
         if self.beside is None and self.inline is not None:
@@ -296,7 +339,7 @@ class AwaitingDriver:
                 await asyncio.wait({self.beside})
             except asyncio.CancelledError:
                 cancelled = True
-        self.beside, self.live = None, False
+        self.beside, self.live = None, bool(self.stopping)
         self.news += self._unread()
         broken, self.broken = self.broken or self.fatal, None
         self.fatal = None
@@ -343,6 +386,9 @@ class AwaitingDriver:
             self.limits[event.task] = [*self.limits.get(event.task, ()), handle]
 
     def _cancel(self, task: Task, abandon: bool, events: list[Event]) -> None:
+        if task is self.inline:
+            self._tear()
+            return
         job = self.jobs.get(task)
         if isinstance(job, asyncio.Task):
             job.cancel()
@@ -439,13 +485,15 @@ class AwaitingDriver:
     async def _wind_down(self) -> None:
         """What `shutdown` waits for. A loop that ends cancels this too: it goes on all the same."""
         failure: BaseException | None = None
-        self.inline = None
+        inline, self.inline = self.inline, None
         if self.beside is not None:
             try:
                 await self._take_back([])
             except BaseException as error:
                 failure = None if isinstance(error, asyncio.CancelledError) else error
             self.live = True
+        if inline is not None and self.stopping:  # the flow may have cancelled it before, and does so once
+            self.news.append(Gone(inline))
         try:
             if self.sound and inspect.getgeneratorstate(self.flow) == inspect.GEN_SUSPENDED:
                 failure = await self._tell_the_flow() or failure
@@ -507,6 +555,10 @@ class AwaitingDriver:
             if isinstance(item, ENDS):
                 self.jobs.pop(item.task, None)
                 self._heard(item)
+
+
+def _nobody() -> None:
+    return None
 
 
 def awaits(task: Task) -> bool:

@@ -87,6 +87,7 @@ class BlockingDriver:
         self.broken: BaseException | None = None  # what it met
         self.owed: set[CallFuture[Any]] = set()
         self.closed = False  # calls are withdrawn
+        self.stopping = ""  # why nothing starts any more
         self.gate: Gate | None = Gate(self.inbox.qsize) if live else None
 
     def run(self, show: Callable[[Chunk], object] | None = None, tell: Callable[[Any], None] | None = None) -> Result:
@@ -155,6 +156,12 @@ class BlockingDriver:
             self._withdraw_calls()
         elif self.inline is not None:
             self._perform_beside()
+
+    def stop(self, why: str) -> None:
+        """Have the run wound down, from whatever thread. A node on the caller's thread is met at its next call."""
+        self.stopping = why
+        self.live = True  # no other node comes there
+        self.inbox.put(Cancel(why))
 
     def post(self, chunk: Chunk, task: Running) -> None:
         """Take in a chunk from a task that runs; waits while the consumer is behind."""
@@ -228,6 +235,9 @@ class BlockingDriver:
         if len(tasks) == 1 and self.free:
             events.append(copy_context().run(self.body, tasks[0]))
             return
+        if self.stopping:
+            events += [Cancel(self.stopping), *map(Gone, tasks)]
+            return
         for task in tasks:
             if task.clock is not None and still_runs(task):
                 task.clock.over = True
@@ -292,7 +302,7 @@ class BlockingDriver:
                 self.beside.join()
             except KeyboardInterrupt as error:  # this thread's, while the other one is not done yet
                 stopped = error
-        self.beside, self.live = None, False
+        self.beside, self.live = None, bool(self.stopping)
         while not self.inbox.empty():  # what it had not read when the node ended, OVER among it
             item = self.inbox.get_nowait()
             if self._counts(item) and self._is_news(item := self._heard(item)):
@@ -305,6 +315,8 @@ class BlockingDriver:
             raise broken or stopped  # type: ignore[misc]  # it is one of the two
 
     def _cancel(self, task: Task, abandon: bool, events: list[Event]) -> None:
+        if task is self.inline:
+            return  # its calls are refused from here on, and its end comes by itself
         job = self.jobs.get(task)
         if job is None or job.claim():
             self._free(task)
@@ -380,7 +392,7 @@ class BlockingDriver:
         if os.getpid() != self.process:  # this is a fork's copy: the run goes on in the parent
             self.flow.close()
             return
-        self.inline = None
+        inline, self.inline = self.inline, None
         self.closed = True
         self._withdraw_calls()  # what the last Step wanted settled may not have been
         failure: BaseException | None = None
@@ -389,6 +401,8 @@ class BlockingDriver:
                 self._take_back([])
             except BaseException as error:
                 failure = error
+        if inline is not None and self.stopping:  # the flow may have cancelled it before, and does so once
+            self.news.append(Gone(inline))
         self.live = True  # nothing runs on this thread any more: an exit is news, and cuts nothing short
         if self.journal is not None and self.journal.ended:
             self.sound = False  # it gave its thread up: nothing that it stores would land

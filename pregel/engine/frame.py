@@ -12,6 +12,7 @@ from pregel.engine.ids import Ids
 from pregel.engine.plan import Plan
 from pregel.engine.state import State
 from pregel.engine.trace import TRACES
+from pregel.errors import GraphDrained, RunDisplaced
 from pregel.runtime import RunControl
 
 if TYPE_CHECKING:
@@ -229,8 +230,13 @@ class Frame:
 
     @property
     def drain_asked(self) -> str:
-        """Why the caller asked to stop after this step; empty when it did not."""
+        """Why the run is to stop after this step: its caller wants it to, or another run does; empty for no reason."""
         control, journal = self.run.control, self.run.journal
         if control is not None and control.drain_reason:
             return control.drain_reason
-        return f"a newer run asked for the thread ({journal.asked})" if journal is not None and journal.asked else ""
+        return journal.asked if journal is not None else ""
+
+    def stopped(self, why: str) -> GraphDrained:
+        """What the caller of a run that stopped is told."""
+        journal = self.run.journal
+        return RunDisplaced(journal.asked) if journal is not None and journal.asked else GraphDrained(why)

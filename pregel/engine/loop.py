@@ -27,7 +27,7 @@ from pregel.engine.show import interrupt_update, paused, resumed, state_values, 
 from pregel.engine.task import Task, Tries, handling
 from pregel.engine.trace import show_checkpoint
 from pregel.engine.watch import show_planned, show_values
-from pregel.errors import GraphDrained, GraphRecursionError, JoinStarvedError, NoCheckpointerError, StoredError, told
+from pregel.errors import GraphRecursionError, JoinStarvedError, NoCheckpointerError, RunDisplaced, StoredError, told
 from pregel.types import Command
 
 if TYPE_CHECKING:
@@ -97,11 +97,11 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         if opening.resumed:
             opening.forget()
         if barrier is not None and barrier.cancelled:  # too late for this step, which was whole
-            return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))
+            return (yield from _stopped(frame, step, "cancelled", barrier.cancelled))
         if frame.after and _breaks(frame, frame.after, tasks):
             return (yield from _stop_at_breakpoint(frame, step, "interrupt_after"))
         if (drain := frame.drain_asked or (barrier.draining if barrier else "")) and plan(frame.plan, frame):
-            return (yield from close(frame, step, "drained", reason=drain, error=GraphDrained(drain)))
+            return (yield from _stopped(frame, step, "drained", drain))
 
 
 def _commands(barrier: Barrier) -> list[Command[Any]]:
@@ -163,6 +163,13 @@ def close(
     return Result(status, final_values(frame), asked, error, command)
 
 
+def _stopped(frame: Frame, step: Step, status: RunStatus, why: str) -> Flow[Result]:
+    """The last step of a frame that could go on. Whoever cancelled the run himself needs no error that says so."""
+    error = frame.stopped(why)
+    heard = error if status == "drained" or isinstance(error, RunDisplaced) else None
+    return (yield from close(frame, step, status, reason=error.reason, error=heard))
+
+
 def final_values(frame: Frame) -> Any:
     """What a run returns: the last values it showed, None when it never had any."""
     if not frame.emitted:
@@ -213,7 +220,7 @@ def _stop_at_breakpoint(frame: Frame, step: Step, where: GraphLifecycleStatus) -
         step.emit.append(paused(frame, where))
     if "updates" in frame.shows:
         step.emit.append((frame.ns, "updates", interrupt_update(())))
-    return (yield from close(frame, step, "interrupted", reason="breakpoint"))
+    return (yield from close(frame, step, "interrupted", reason="it stopped at a breakpoint"))
 
 
 def _unapplied(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
@@ -224,12 +231,11 @@ def _unapplied(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
         return (yield from close(frame, step, "parent", command=_commands(barrier)))
     step.writes.extend(barrier.unsaved)
     if barrier.cancelled:
-        return (yield from close(frame, step, "cancelled", reason=barrier.cancelled))
+        return (yield from _stopped(frame, step, "cancelled", barrier.cancelled))
     if barrier.failed:
         return (yield from close(frame, step, "failed", error=barrier.first_error))
     if not barrier.paused:
-        drain = barrier.draining
-        return (yield from close(frame, step, "drained", reason=drain, error=GraphDrained(drain)))
+        return (yield from _stopped(frame, step, "drained", barrier.draining or frame.drain_asked))
     if not frame.keeps_questions:
         return (yield from close(frame, step, "failed", error=_unanswerable(barrier)))
     _fold_finished(frame, barrier.in_order, step)

@@ -10,7 +10,7 @@ from pregel.config import RunnableConfig, merge_configs, question_scope
 from pregel.engine.ids import idempotency_key, interrupt_id
 from pregel.engine.spoken import about, speaker
 from pregel.engine.state import hand_out
-from pregel.errors import GraphInterrupt, InternalError, InvalidUpdateError, NodeError, NodeTimeoutError
+from pregel.errors import CallWithdrawn, GraphInterrupt, InternalError, InvalidUpdateError, NodeError, NodeTimeoutError
 from pregel.runtime import ExecutionInfo, Runtime, ServerInfo
 from pregel.types import Interrupt
 
@@ -171,10 +171,19 @@ class Running:
         return speaker(self, tags, metadata) if self.listens("messages") else None
 
     def heartbeat(self) -> None:
-        """Say that this attempt is alive; NodeTimeoutError when it was given up, so that a blocking node can end."""
+        """Say that this attempt is alive, and let a blocking node end: NodeTimeoutError when it was given up,
+        CallWithdrawn when its run makes way.
+        """
         if self.closed:
             raise NodeTimeoutError(f"This attempt of node {self.name!r} was given up.", node=self.name, step=self.step)
+        self.make_way()
         self.touch(beat=True)
+
+    def make_way(self) -> None:
+        """Raise CallWithdrawn, which no `except Exception` catches, when another run has asked for the thread."""
+        journal = self.frame.run.journal
+        if journal is not None and journal.asked:
+            raise CallWithdrawn()
 
     @property
     def is_watched(self) -> bool:
@@ -241,7 +250,10 @@ class Running:
         """The value of a step of this task that was made before, in a tuple that is empty when there is none."""
         from pregel.engine.calls import memo
 
-        return memo(self, key)  # type: ignore[arg-type]  # what runs is a Task
+        known = memo(self, key)  # type: ignore[arg-type]  # what runs is a Task
+        if not known:
+            self.make_way()
+        return known
 
     def keep(self, key: str, value: Any) -> CallFuture[Any]:
         """Have the value of a step stored; done when it is."""

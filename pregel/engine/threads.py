@@ -158,6 +158,13 @@ def check_resumable(info: ThreadInfo) -> None:
             reason="finished",
             thread=info.thread_id,
         )
+    if info.status == "abandoned":
+        raise CannotResumeError(
+            f"Thread {info.thread_id!r} has nothing to go on with: {info.reason}.",
+            fix="Give it its input again. With durability 'sync' or 'async' an input is stored before anything runs.",
+            reason="lost",
+            thread=info.thread_id,
+        )
     raise CannotResumeError(
         f"Thread {info.thread_id!r} cannot go on: {info.reason}",
         fix="Put it right with update_state(config, ...), give it a new input, or fork an earlier checkpoint.",

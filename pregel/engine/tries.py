@@ -6,6 +6,7 @@ A call is tried again when another run took the thread meanwhile (`engine.conten
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from pregel.engine.above import above
 from pregel.engine.call import Call
@@ -55,6 +56,8 @@ def blocking_driver(call: Call) -> BlockingDriver:
     frame.run.post, frame.run.host = driver.post, driver
     if call.recorded:
         _record(call, frame)
+    if driver.journal is not None:
+        driver.journal.driven_by = ref(driver)
     if (telemetry := active()) is not None:
         _traced(driver, frame, telemetry)
     return driver
@@ -69,6 +72,8 @@ def awaiting_driver(call: Call) -> AwaitingDriver:
     frame.run.post, frame.run.host = driver.post_chunk, driver
     if call.recorded:
         _record(call, frame)
+    if driver.journal is not None:
+        driver.journal.driven_by = ref(driver)
     if (telemetry := active()) is not None:
         _traced(driver, frame, telemetry)
     return driver

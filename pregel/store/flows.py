@@ -27,6 +27,7 @@ from pregel.store.words import weights
 from pregel.store.work import Search, Work, Write
 
 ID, NS, KEY, TEXT, TYPE, EXACT, CREATED, UPDATED, TTL, SCORE = range(10)  # the fields of a row
+WIDE, RECENT = 2_000, 5_000  # items of a range above which the last ones of the table are looked at first
 FAR = 4_000  # rows from an approximate index after which all vectors are compared
 PAGE = 200  # rows that are looked through at a time where the database cannot tell exactly
 _SPELLED = re.compile("\x01([0-9a-f]{4})")
@@ -36,12 +37,15 @@ class Engine(NamedTuple):
     """What a database does.
 
     - `exact`: it lets through exactly what a filter does. `indexed`: it has a table of vectors.
-    - `approximate`: that one has an index which finds the nearest without looking at all.
+    - `approximate`: that one has an index which finds the nearest without looking at all, and it is asked where a range
+      has more items than this.
+    - `plans`: it chooses by itself between all items of a range and the last ones of the table.
     """
 
     exact: bool
     indexed: bool
-    approximate: bool = False
+    approximate: int | None = None
+    plans: bool = True
 
 
 def read_flow(work: Work, engine: Engine) -> Flow[list[int]]:
@@ -95,11 +99,17 @@ def _search_flow(search: Search, horizon: float, engine: Engine) -> Flow[list[Ro
     where, exact = (*under(search.op.namespace_prefix), horizon), engine.exact
     start, stop = search.op.offset, search.op.offset + search.op.limit
     if search.vector is None:
+        if not engine.plans and stop and (yield Sql("wide", (*where[:2], WIDE))):
+            rows = yield _sql("recent", where, (search.op.limit, start), (RECENT,), search.filter)
+            if len(rows) == search.op.limit:
+                return [row[:SCORE] for row in rows]
         if exact or search.filter is None:
             return (yield _sql("search", where, (search.op.limit, start), (), search.filter))  # type: ignore[no-any-return]
         return (yield from _sifted_flow("search", where, (), search.filter, stop))[start:]
-    if engine.approximate and len(found := (yield from _nearest_flow(search, where, stop))) >= stop:
-        return found[start:]
+    if engine.approximate is not None and (yield Sql("wide", (*where[:2], engine.approximate))):
+        found = yield from _nearest_flow(search, where, stop)
+        if len(found) >= stop:
+            return found[start:]
     if search.words is None:
         found = yield from _page_flow("near", where, (search.vector,), search.filter, stop, exact)
     else:

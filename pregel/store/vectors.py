@@ -123,9 +123,9 @@ def score(distance: Distance, one: Sequence[float], other: Sequence[float]) -> f
 class Rows:
     """Vectors in numbered places, all of them scored at once: by numpy where that is installed."""
 
-    def __init__(self, dims: int, *, numpy: bool = True) -> None:
+    def __init__(self, dims: int, *, fast: bool = True) -> None:
         self.dims = dims
-        self._np = _numpy() if numpy else None
+        self._np = numpy() if fast else None
         self._count = 0
         self._free: list[int] = []
         self._matrix: Any = [] if self._np is None else self._np.zeros((16, dims), dtype=self._np.float32)
@@ -157,12 +157,13 @@ class Rows:
         return [scores[place] for place in places] if whole else scores
 
 
-def _numpy() -> Any:
+def numpy() -> Any:
+    """The module; None where it is not installed."""
     try:
-        import numpy
+        import numpy as found
     except ModuleNotFoundError:
         return None
-    return numpy
+    return found
 
 
 def _scores(np: Any, distance: Distance, matrix: Any, query: Vector) -> list[float]:

@@ -7,6 +7,7 @@ from planted.bug import mutant
 FLAT = "tests/simulation/test_explore_flat.py::test_a_fan_out_ends_the_same_in_every_order_and_after_every_death"
 TURNS = "tests/simulation/test_explore_flat.py::test_a_second_input_on_the_thread_goes_the_same_way"
 SAVERS = "tests/behaviour/savers/test_appends.py"
+WAY = "tests/behaviour/test_making_way.py"
 AUTHORITY = "tests/behaviour/test_authority.py"
 
 MUTANTS = (
@@ -57,6 +58,34 @@ MUTANTS = (
         "pregel/checkpoint/sql/sqlite.sql",
         "WHERE tno = ?6 AND epoch = ?7 AND gen = ?8 AND seq = ?9",
         "WHERE tno = ?6 AND ?7 AND gen = ?8 AND ?9",
+    ),
+    mutant(
+        "sqlite: an append is compared with seq alone",
+        f"{SAVERS}::test_an_append_that_expects_something_else_is_refused_and_changes_nothing[sqlite-epoch]",
+        "pregel/checkpoint/sql/sqlite.sql",
+        "WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9",
+        "WHERE tno = ?6 AND ?7 AND ?8 IS NOT NULL AND seq = ?9",
+    ),
+    mutant(
+        "postgres: an append is not compared with seq",
+        f"{SAVERS}::test_a_late_duplicate_is_refused[postgres]",
+        "pregel/checkpoint/sql/postgres.sql",
+        "WHERE tno = $6 AND epoch = $7 AND run = $8 AND seq = $9",
+        "WHERE tno = $6 AND epoch = $7 AND run = $8 AND $9::bigint IS NOT NULL",
+    ),
+    mutant(
+        "postgres: an append is compared with seq alone",
+        f"{SAVERS}::test_an_append_that_expects_something_else_is_refused_and_changes_nothing[postgres-epoch]",
+        "pregel/checkpoint/sql/postgres.sql",
+        "WHERE tno = $6 AND epoch = $7 AND run = $8 AND seq = $9",
+        "WHERE tno = $6 AND $7::bigint IS NOT NULL AND $8::bytea IS NOT NULL AND seq = $9",
+    ),
+    mutant(
+        "postgres: a claim is not compared with seq",
+        f"{SAVERS}::test_a_claim_needs_the_thread_as_it_was_loaded[postgres]",
+        "pregel/checkpoint/sql/postgres.sql",
+        "WHERE tno = $6 AND epoch = $7 AND gen = $8 AND seq = $9",
+        "WHERE tno = $6 AND $7::bigint IS NOT NULL AND gen = $8 AND $9::bigint IS NOT NULL",
     ),
     # who owns a thread
     mutant(
@@ -124,6 +153,64 @@ MUTANTS = (
         "pregel/engine/authority.py",
         "            self.asked = asked\n",
         "            pass\n",
+    ),
+    mutant(
+        "who makes way starts another node",
+        f"{WAY}::test_a_run_that_hears_of_it_with_its_append_starts_nothing_more[sync-memory-sync]",
+        "pregel/engine/drive_sync.py",
+        "        self.live = True  # no other node comes there\n",
+        "",
+    ),
+    mutant(
+        "awaiting: the cancellation of a node in place is left standing",
+        f"{WAY}::test_an_async_node_is_cancelled_and_the_newcomer_goes_on[sync-memory]",
+        "pregel/engine/drive_async.py",
+        "puller.uncancel() <= torn",
+        "puller.cancelling() > torn",
+    ),
+    mutant(
+        "awaiting: a node that swallows its cancellation leaves it standing",
+        f"{WAY}::test_a_node_that_swallows_its_cancellation_has_ended_well",
+        "pregel/engine/drive_async.py",
+        "                self._was_torn_alone()  # a cancellation that the node swallowed is over as well\n",
+        "",
+    ),
+    mutant(
+        "a node makes one more value although its run makes way",
+        f"{WAY}::test_a_blocking_node_is_met_at_its_next_step[sync-memory]",
+        "pregel/engine/running.py",
+        "        if not known:\n            self.make_way()\n",
+        "",
+    ),
+    mutant(
+        "who gave up waiting is not told what stays asked",
+        f"{WAY}::test_who_gave_up_waiting_is_told_that_the_other_run_stops_all_the_same[sync-memory-interrupt]",
+        "pregel/engine/contend.py",
+        "raise self._given_up(error)",
+        "raise error",
+    ),
+    mutant(
+        "a run of which nothing is left counts as one to go on with",
+        "tests/behaviour/test_thread_api.py::test_a_run_of_which_nothing_was_stored_is_lost_and_says_so[sync-memory]",
+        "pregel/checkpoint/standing.py",
+        'if status == "abandoned" and not row.last_id:',
+        "if False:",
+    ),
+    mutant(
+        "on another's saver a count of attempts takes a write's place",
+        "tests/behaviour/test_first_tier_savers.py::"
+        "test_rows_that_only_this_engine_has_take_no_write_of_their_task[sync]",
+        "pregel/checkpoint/book.py",
+        "OURS = frozenset((ATTEMPT, ERROR_SOURCE, REJECTED))",
+        "OURS = frozenset[str]()",
+    ),
+    mutant(
+        "what a node does to its value reaches its next attempt",
+        "tests/behaviour/test_steps_in_nodes.py::"
+        "test_what_a_node_does_to_its_value_does_not_reach_the_next_attempt[sync-True]",
+        "pregel/engine/calls.py",
+        "    return serde.loads_typed(serde.dumps_typed(value))\n",
+        "    return serde.dumps_typed(value) and value\n",
     ),
     mutant(
         "a run that meets its own thread is not told so",

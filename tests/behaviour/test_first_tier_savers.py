@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
+import threading
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,11 +21,11 @@ from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.errors import AsyncOnlyError, InvalidInputError, NotBuiltError, ThreadBusy
 from pregel.graph import START, StateGraph
 from pregel.runtime import Runtime
-from pregel.types import Command, Send, interrupt
+from pregel.types import Command, RetryPolicy, Send, interrupt
 from pregel.warnings import PregelWarning
 from tests.behaviour.conftest import Awaiting, Blocking, Runner
 from tests.behaviour.marks import State, Thread, chain, failing_once, parallel
-from tests.behaviour.savers.third_party import Aliasing, AsyncOnly, ByVersion, FiveVerbs, TextVersions
+from tests.behaviour.savers.third_party import Aliasing, AsyncOnly, ByVersion, FiveVerbs, OnlyTheirs, TextVersions
 
 Saver = BaseCheckpointSaver[Any]
 
@@ -278,6 +279,68 @@ def test_a_saver_that_only_awaits_serves_ainvoke_and_says_so_under_invoke(thread
     assert 4 == len(Awaiting().history(app, thread("1")))
     with pytest.raises(AsyncOnlyError, match="ainvoke"):
         app.invoke({"a": []}, thread("2"))
+
+
+def test_rows_that_only_this_engine_has_take_no_write_of_their_task(run: Runner, thread: Thread) -> None:
+    calls: list[str] = []
+    left, worked = [KeyError(number) for number in range(3)], threading.Event()
+
+    def work(state: State) -> dict[str, Any]:
+        calls.append("work")
+        if left:
+            raise left.pop()
+        worked.set()
+        return {"a": ["work"], "b": "worked"}
+
+    def ends(state: State) -> dict[str, Any]:
+        calls.append("ends")
+        assert worked.wait(30)
+        raise RuntimeError("ends")
+
+    policy = RetryPolicy(initial_interval=0.0, jitter=False, max_attempts=4, retry_on=KeyError)
+    graph = StateGraph(State).add_node("work", work, retry_policy=policy).add_edge(START, "work")
+    saver = quiet(OnlyTheirs())
+    broken = graph.add_node("ends", ends).add_edge(START, "ends").compile(checkpointer=saver)
+    with pytest.raises(RuntimeError, match="ends"):
+        run.invoke(broken, {"a": []}, thread("1"))
+    calls.clear()
+
+    with pytest.raises(RuntimeError, match="ends"):
+        run.invoke(broken, None, thread("1"))
+
+    assert ["ends"] == calls  # what the other one wrote was not lost to a count of its attempts
+    (task,) = [task for task in run.state(broken, thread("1")).tasks if task.name == "work"]
+    assert {"a": ["work"], "b": "worked"} == task.result
+
+
+def test_attempts_are_counted_on_over_a_crash_there(run: Runner, thread: Thread) -> None:
+    seen: list[int] = []
+
+    class Away(OnlyTheirs):
+        away = False
+
+        def put_writes(self, *args: Any, **options: Any) -> None:
+            if self.away:
+                raise OSError("away")
+            super().put_writes(*args, **options)
+
+    def node(state: State, runtime: Runtime[Any]) -> None:
+        assert runtime.execution_info is not None
+        seen.append(runtime.execution_info.node_attempt)
+        kept.away = len(seen) == 3
+        raise KeyError(len(seen))
+
+    kept = quiet(Away())
+    policy = RetryPolicy(initial_interval=0.0, jitter=False, max_attempts=4, retry_on=KeyError)
+    app = StateGraph(State).add_node("n", node, retry_policy=policy).add_edge(START, "n").compile(checkpointer=kept)
+    with pytest.raises(OSError, match="away"):
+        run.invoke(app, {"a": []}, thread("1"))
+    kept.away = False
+
+    with pytest.raises(KeyError):
+        run.invoke(app, None, thread("1"))
+
+    assert [1, 2, 3, 4, 5] == seen  # two failures were recorded; the attempt that was lost counts as a delivery
 
 
 def test_a_verb_that_is_not_there_is_named(run: Runner, thread: Thread) -> None:

@@ -132,3 +132,74 @@ def test_the_command_stops_between_two_steps_and_says_how_to_go_on(tmp_path: Pat
         info = info_of(saver.load("t", []).thread)
     assert ("idle", True) == (info.status, info.can_resume)
     assert "SIGTERM" in info.reason
+
+
+STANDING = """
+import asyncio, os, sys
+from pregel.graph import START, MessagesState, StateGraph
+from pregel.types import interrupt
+
+def told():
+    print("in the node", flush=True)
+    with open(os.environ["GATE"]) as gate:  # blocks until the test opens it
+        gate.read()
+
+def ask(state):
+    return {"messages": [("user", interrupt("go on?"))]} if os.environ.get("ASKS") else {}
+
+def first(state):
+    told()
+    return {"messages": [("ai", "first")]}
+
+async def afirst(state):
+    await asyncio.to_thread(told)
+    return {"messages": [("ai", "first")]}
+
+def built(node):
+    graph = StateGraph(MessagesState).add_node("ask", ask).add_node("first", node)
+    graph.add_node("second", lambda state: {"messages": [("ai", "second")]})
+    return graph.add_edge(START, "ask").add_edge("ask", "first").add_edge("first", "second")
+
+graph, agraph = built(first), built(afirst)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("graph", ["graph", "agraph"])
+@pytest.mark.parametrize("command", ["run", "resume", "chat"])
+def test_every_command_that_runs_a_graph_stops_between_two_steps(
+    tmp_path: Path, command: str, graph: str, number: int
+) -> None:
+    (tmp_path / "standing.py").write_text(STANDING)
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT))), "GATE": str(gate)}
+    start = [sys.executable, "-m", "pregel.cli"]
+    place: dict[str, Any] = {"cwd": tmp_path, "env": environment, "text": True}
+    arguments = [f"standing:{graph}", "--thread", "t"]
+    if command == "resume":
+        asked = [*start, "run", *arguments, "--input", "{}"]
+        place["env"] = {**environment, "ASKS": "1"}
+        assert subprocess.run(asked, capture_output=True, check=False, **place).returncode == 3
+        arguments += ["--answer", '"yes"']
+    elif command == "run":
+        arguments += ["--input", "{}"]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*start, command, *arguments], **place, **pipes) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        if command == "chat":
+            child.stdin.write("hello\n")
+            child.stdin.flush()
+        while "in the node" not in (line := child.stdout.readline()):
+            assert line, child.stderr and child.stderr.read()
+        child.send_signal(number)
+        gate.write_text("go")
+        out, err = child.communicate(timeout=60)
+
+    assert (3, "") == (child.returncode, err)
+    assert "Go on with: pregel" in out
+    with SqliteSaver.from_conn_string(tmp_path / "pregel.db") as saver:
+        info = info_of(saver.load("t", []).thread)
+    assert ("idle", True, signal.Signals(number).name) == (info.status, info.can_resume, info.reason)

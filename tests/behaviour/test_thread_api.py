@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from pregel.checkpoint.records import ThreadRow
+from pregel.checkpoint.standing import info_of
 from pregel.errors import (
     CannotResumeError,
     GraphDrained,
@@ -168,6 +170,43 @@ def test_a_parked_and_a_killed_run_are_both_resumable_and_tell_which_they_were(
     assert api("resume", "parked")["a"] == api("resume", "killed")["a"] == ["first", "second"]
     assert calls == ["first", "first", "second", "second"]
     assert [api("status", name).status for name in ("parked", "killed")] == ["idle", "idle"]
+
+
+@pytest.mark.acceptance("S0-25")
+def test_a_run_of_which_nothing_was_stored_is_lost_and_says_so(run: Runner, saver: Saver, thread: Thread) -> None:
+    if not has_authority(saver):
+        pytest.skip("no status is kept there")
+    app = chain("a").compile(checkpointer=saver)
+    api = Api(run, app)
+    take(saver, ttl=-1.0)  # durability "exit": the claim alone
+
+    info = api("status", "1")
+    with pytest.raises(CannotResumeError, match="no step of that run was stored") as lost:
+        api("resume", "1")
+
+    assert (info.status, info.can_resume, lost.value.reason) == ("abandoned", False, "lost")
+    assert run.invoke(app, {"a": []}, thread("1"))["a"] == ["a"]
+
+
+ROWS: Any = {
+    ("idle", ""): (False, "at rest"),
+    ("idle", "SIGTERM"): (True, "SIGTERM"),
+    ("interrupted", ""): (True, "an answer"),
+    ("interrupted", "it stopped at a breakpoint"): (True, "breakpoint"),
+    ("waiting", ""): (True, "a time or an event"),
+    ("failed", "ValueError: x"): (True, "ValueError: x"),
+    ("failed", ""): (True, "failed"),
+    ("failed", "JoinStarvedError: x"): (False, "JoinStarvedError: x"),
+}
+
+
+@pytest.mark.parametrize("stored", ROWS, ids=" ".join)
+def test_every_status_says_whether_it_can_go_on_and_why(stored: tuple[Any, str]) -> None:
+    can_resume, reason = ROWS[stored]
+    info = info_of(ThreadRow("1", tno=1, status=stored[0], reason=stored[1]))
+
+    assert (info.status, info.can_resume) == (stored[0], can_resume)
+    assert reason in info.reason
 
 
 def test_threads_are_listed_the_last_written_first(run: Runner, saver: Saver, thread: Thread) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
 import os
 import random
@@ -17,7 +18,7 @@ from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.postgres import PostgresSaver
 from pregel.checkpoint.records import ThreadRow
 from pregel.checkpoint.sqlite import SqliteSaver
-from pregel.errors import PregelError, StoreError, ThreadBusy
+from pregel.errors import PregelError, RunDisplaced, StoreError, ThreadBusy
 from pregel.graph import START, StateGraph
 
 ROOT = Path(__file__).parents[2]
@@ -90,6 +91,21 @@ def hold(where: str, lease: str, durability: Any = "sync") -> None:
             say("ended " + ",".join(two_nodes(saver, first).invoke({"a": []}, CONFIG, durability=durability)["a"]))
         except PregelError as error:
             say(type(error).__name__)
+
+
+def wait(where: str, lease: str) -> None:
+    """Wait inside the first node, which is async, for ever; tell how the run ended."""
+
+    async def first(state: Any) -> None:
+        say("in the node")
+        await asyncio.Event().wait()
+
+    with saver_at(where, float(lease)) as saver:
+        app = StateGraph(State).add_node("first", first).add_edge(START, "first").compile(checkpointer=saver)
+        try:
+            asyncio.run(app.ainvoke({"a": ["gone"]}, CONFIG))
+        except RunDisplaced as error:
+            say(f"displaced by {error.asked}")
 
 
 def fork(where: str, told: str) -> None:

@@ -52,6 +52,20 @@ def test_a_frozen_owner_is_taken_over_and_refused_when_it_wakes(where: str, dura
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("mode", "kept"), [("interrupt", ["gone"]), ("rollback", [])])
+def test_an_owner_that_is_asked_to_make_way_cancels_the_node_it_is_in(where: str, mode: str, kept: list[str]) -> None:
+    with start("wait", where, LEASE) as owner, saver_at(where) as saver:
+        assert heard(owner) == "in the node"
+        app = two_nodes(saver, lambda: "heir")
+
+        result = app.invoke({"a": ["new"]}, CONFIG, concurrency=mode, wait=60.0)
+
+        assert heard(owner) == f"displaced by {mode}"
+        assert result["a"] == [*kept, "new", "heir", "second"]
+        assert row_at(saver).crashes == 0
+
+
+@pytest.mark.slow
 def test_a_frozen_owner_that_nobody_took_over_goes_on(where: str) -> None:
     with start("hold", where, LEASE) as owner, saver_at(where) as saver:
         assert heard(owner) == "in the node"

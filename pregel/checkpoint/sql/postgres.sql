@@ -149,8 +149,9 @@ WHERE t.tno = u.tno AND t.epoch = u.epoch AND t.run = u.run RETURNING t.run, t.a
 -- held: what is asked of the run that holds a thread; no row when another one does
 SELECT asked FROM pregel_threads WHERE tno = $1 AND epoch = $2 AND run = $3
 
--- ask: leave word for the run that holds a thread
-UPDATE pregel_threads SET asked = $1::text WHERE tno = $2 AND epoch = $3 AND run = $4 RETURNING asked
+-- ask: leave word for the run that holds a thread; of several the one that sorts first stands
+UPDATE pregel_threads SET asked = CASE WHEN asked = '' THEN $1::text ELSE least(asked, $1::text) END
+WHERE tno = $2 AND epoch = $3 AND run = $4 RETURNING asked
 
 -- landed: the row after an append that hit it; `t` is what its head gave back
 SELECT tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, false, asked, inbox, graph, updated_at, 0,

@@ -21,6 +21,7 @@ OPERATORS: dict[Distance, tuple[str, str]] = {
     "l2": ("<->", "l2_ops"),
     "inner_product": ("<#>", "ip_ops"),
 }
+EXACT_BELOW = 2_000
 LONGEST = {"vector": 2_000, "halfvec": 4_000}  # dims that pgvector indexes
 BOUNDS = {"m": (2, 100), "ef_construction": (4, 1_000), "nlist": (1, 32_768)}
 OPTIONS = {"hnsw": {"m": "m", "ef_construction": "ef_construction"}, "ivfflat": {"nlist": "lists"}, "flat": {}}
@@ -31,11 +32,13 @@ class ANNIndexConfig(TypedDict, total=False):
 
     - `kind`: ``hnsw``; ``ivfflat``, which learns from what is stored when `setup` makes it; or ``flat`` (none).
     - `vector_type`: ``vector`` (default, up to 2,000 dims), or ``halfvec``: half the size, up to 4,000 dims.
+    - `exact_below`: where no more items than this lie under a prefix, all are compared (default 2,000): that is faster.
     - `m` (2 to 100) and `ef_construction` (4 to 1,000) are options of hnsw, `nlist` (1 to 32,768) that of ivfflat.
     """
 
     kind: Literal["hnsw", "ivfflat", "flat"]
     vector_type: Literal["vector", "halfvec"]
+    exact_below: int
     m: int
     ef_construction: int
     nlist: int
@@ -56,6 +59,7 @@ class Approximate:
     dims: int
     distance: Distance
     options: tuple[tuple[str, int], ...]
+    exact_below: int = EXACT_BELOW
 
     @classmethod
     def of(cls, config: IndexConfig | None, index: Index | None) -> Approximate | None:
@@ -81,7 +85,10 @@ class Approximate:
                 "An approximate index ranks by meaning alone, and `hybrid` asks for words too.",
                 fix="Leave out `hybrid` or `ann_index_config`.",
             )
-        return cls(kind, vector_type, index.dims, index.distance, options)
+        below = given.get("exact_below", EXACT_BELOW)
+        if isinstance(below, bool) or not isinstance(below, int) or below < 0:
+            raise InvalidInputError(f"exact_below is {below!r}.", fix="Give a number of items from 0 on.")
+        return cls(kind, vector_type, index.dims, index.distance, options, below)
 
     @property
     def name(self) -> str:
@@ -106,7 +113,7 @@ class Approximate:
     def settings(self, size: int) -> list[tuple[str, str]]:
         """What the transaction sets, so that a scan goes on until `size` rows are found."""
         if self.kind == "hnsw":
-            return [("hnsw.iterative_scan", "strict_order"), ("hnsw.ef_search", str(min(max(size, 40), 1_000)))]
+            return [("hnsw.iterative_scan", "relaxed_order"), ("hnsw.ef_search", str(min(max(size, 40), 1_000)))]
         lists = dict(self.options).get("lists", 100)
         return [("ivfflat.iterative_scan", "relaxed_order"), ("ivfflat.probes", str(max(1, round(lists**0.5))))]
 
@@ -119,7 +126,7 @@ def _options(kind: str, given: Mapping[str, Any]) -> tuple[tuple[str, int], ...]
     names = OPTIONS[kind]
     found = {"lists": 100} if kind == "ivfflat" else {}
     for key, value in given.items():
-        if key in ("kind", "vector_type"):
+        if key in ("kind", "vector_type", "exact_below"):
             continue
         low, high = BOUNDS.get(key, (0, 0))
         if key not in names:

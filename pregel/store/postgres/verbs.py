@@ -33,7 +33,7 @@ GOES_ON = (0, 8)  # the first pgvector whose scans go on while conditions turn r
 def batching(work: Work, index: Index | None, near: Approximate | None) -> Flow[list[Result]]:
     """Do a batch of a store with this index, None without one."""
     words = words_of(index, near)
-    engine = Engine(exact=False, indexed=index is not None, approximate=near is not None)
+    engine = Engine(exact=False, indexed=index is not None, approximate=None if near is None else near.exact_below)
     if not work.writes:
         if work.results:
             ids = yield from settled(lambda: transaction(SNAPSHOT, said(flows.read_flow(work, engine), words)))

@@ -94,6 +94,9 @@ SELECT s.id, s.ns, s.key, s.value::text, s.type, s.exact, s.created, s.updated, 
 FROM found JOIN pregel_store s ON s.id = found.id
 ORDER BY found.score DESC, s.updated DESC, s.id DESC
 
+-- wide: whether a range has more than $3 items
+SELECT 1 FROM pregel_store WHERE ns >= $1::text AND ns < $2::text LIMIT 1 OFFSET $3::bigint
+
 -- scan: two settings of this transaction, by which the scan of an approximate index goes on
 SELECT set_config($1::text, $2::text, true), set_config($3::text, $4::text, true)
 

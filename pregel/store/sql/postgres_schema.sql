@@ -15,3 +15,6 @@ CREATE TABLE IF NOT EXISTS pregel_store (
 );
 CREATE INDEX IF NOT EXISTS pregel_store_value ON pregel_store USING gin (value jsonb_path_ops);
 CREATE INDEX IF NOT EXISTS pregel_store_expires ON pregel_store (expires) WHERE expires IS NOT NULL
+
+-- 2: what was updated last, first
+CREATE INDEX IF NOT EXISTS pregel_store_updated ON pregel_store (updated, id)

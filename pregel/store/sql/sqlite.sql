@@ -7,20 +7,39 @@ WHERE s.ns = json_extract(w.value, '$[0]') AND s.key = json_extract(w.value, '$[
 -- search: items in a range of namespaces, the last updated first
 SELECT id, ns, key, text, type, exact, created, updated, ttl FROM pregel_store
 WHERE ns >= ?1 AND ns < ?2 AND (expires IS NULL OR expires > ?3)
-ORDER BY updated DESC, id DESC LIMIT ?4 OFFSET ?5
+ORDER BY +updated DESC, id DESC LIMIT ?4 OFFSET ?5
 
 -- search_filtered: the same that match a filter; ?6 a text and ?7 a path to a number from ?8 to ?9, in all of them; ?10 it
 SELECT id, ns, key, text, type, exact, created, updated, ttl FROM pregel_store
 WHERE ns >= ?1 AND ns < ?2 AND (expires IS NULL OR expires > ?3)
   AND CASE WHEN instr(text, ?6) AND (?7 IS NULL OR json_extract(text, ?7) BETWEEN ?8 AND ?9)
       THEN pregel_matches(text, ?10) ELSE 0 END
-ORDER BY updated DESC, id DESC LIMIT ?4 OFFSET ?5
+ORDER BY +updated DESC, id DESC LIMIT ?4 OFFSET ?5
+
+-- wide: whether a range has more than ?3 items
+SELECT 1 FROM pregel_store WHERE ns >= ?1 AND ns < ?2 LIMIT 1 OFFSET ?3
+
+-- recent: what search finds among the ?6 items that were updated last
+SELECT * FROM (
+    SELECT id, ns, key, text, type, exact, created, updated, ttl, expires FROM pregel_store INDEXED BY pregel_store_updated
+    ORDER BY updated DESC, id DESC LIMIT ?6
+) WHERE ns >= ?1 AND ns < ?2 AND (expires IS NULL OR expires > ?3)
+LIMIT ?4 OFFSET ?5
+
+-- recent_filtered: the same that match a filter; ?7 to ?11 as ?6 to ?10 above
+SELECT * FROM (
+    SELECT id, ns, key, text, type, exact, created, updated, ttl, expires FROM pregel_store INDEXED BY pregel_store_updated
+    ORDER BY updated DESC, id DESC LIMIT ?6
+) WHERE ns >= ?1 AND ns < ?2 AND (expires IS NULL OR expires > ?3)
+  AND CASE WHEN instr(text, ?7) AND (?8 IS NULL OR json_extract(text, ?8) BETWEEN ?9 AND ?10)
+      THEN pregel_matches(text, ?11) ELSE 0 END
+LIMIT ?4 OFFSET ?5
 
 -- bare: items of a range without a vector of their present value
 SELECT id, ns, key, text, type, exact, created, updated, ttl FROM pregel_store s
 WHERE ns >= ?1 AND ns < ?2 AND (expires IS NULL OR expires > ?3)
   AND NOT EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen)
-ORDER BY updated DESC, id DESC LIMIT ?4 OFFSET ?5
+ORDER BY +updated DESC, id DESC LIMIT ?4 OFFSET ?5
 
 -- bare_filtered: the same that match a filter
 SELECT id, ns, key, text, type, exact, created, updated, ttl FROM pregel_store s
@@ -28,7 +47,7 @@ WHERE ns >= ?1 AND ns < ?2 AND (expires IS NULL OR expires > ?3)
   AND CASE WHEN instr(text, ?6) AND (?7 IS NULL OR json_extract(text, ?7) BETWEEN ?8 AND ?9)
       THEN pregel_matches(text, ?10) ELSE 0 END
   AND NOT EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen)
-ORDER BY updated DESC, id DESC LIMIT ?4 OFFSET ?5
+ORDER BY +updated DESC, id DESC LIMIT ?4 OFFSET ?5
 
 -- near: items of a range by the nearest of their vectors; {score} is a fixed expression over v.vector and ?6
 WITH found AS (

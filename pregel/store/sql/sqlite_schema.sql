@@ -21,3 +21,6 @@ CREATE TABLE IF NOT EXISTS pregel_store_vectors (
     vector BLOB    NOT NULL,
     PRIMARY KEY (item, n)
 ) WITHOUT ROWID
+
+-- 2: what was updated last, first
+CREATE INDEX IF NOT EXISTS pregel_store_updated ON pregel_store (updated)

@@ -10,7 +10,7 @@ from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.keys import id_bytes
 from pregel.checkpoint.lease import this_owner
 from pregel.checkpoint.ledger import Ledger
-from pregel.checkpoint.records import Load, Release
+from pregel.checkpoint.records import Hold, Load, Release
 from pregel.errors import InternalError
 from tests.behaviour.journals import Run, everything, newest
 
@@ -121,6 +121,23 @@ def test_a_claim_needs_the_thread_as_it_was_loaded(saver: JournalSaver) -> None:
 
     assert not late.claim().landed
     assert Run(saver).claim().landed
+
+
+def test_of_several_words_for_the_holder_the_one_that_sorts_first_stands(saver: JournalSaver) -> None:
+    holder = Run(saver)
+    holder.claim()
+    hold = Hold(holder.tno, holder.epoch, holder.run)
+    seen = []
+    for word in ("~200 young", "~100 old", "~150 younger", "interrupt", "~050 oldest"):
+        assert saver.ask(hold, word)
+        seen.append(saver.load("t", [Load()]).thread.asked)
+    holder.release()
+    left = saver.load("t", [Load()]).thread.asked
+    Run(saver).claim()
+
+    assert ["~200 young", "~100 old", "~100 old", "interrupt", "interrupt"] == seen
+    assert ("interrupt", "") == (left, saver.load("t", [Load()]).thread.asked)
+    assert not saver.ask(hold, "interrupt")  # another one holds it
 
 
 def test_a_held_thread_is_not_claimed(saver: JournalSaver) -> None:

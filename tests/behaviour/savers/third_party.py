@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from pregel.checkpoint.base import (
@@ -23,6 +24,8 @@ Key = tuple[str, str, str]  # thread, namespace, checkpoint
 
 class FiveVerbs(BaseCheckpointSaver[int]):
     """Everything in two dicts, as bytes."""
+
+    indexes: Mapping[str, int] = WRITES_IDX_MAP
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +80,7 @@ class FiveVerbs(BaseCheckpointSaver[int]):
     ) -> None:
         rows = self.writes.setdefault(self._key(config), {})
         for position, (channel, value) in enumerate(writes):
-            where = task_id, WRITES_IDX_MAP.get(channel, position)
+            where = task_id, self.indexes.get(channel, position)
             if where[1] < 0 or where not in rows:
                 rows[where] = task_path, channel, self.serde.dumps_typed(value)
 
@@ -105,6 +108,12 @@ class FiveVerbs(BaseCheckpointSaver[int]):
     @staticmethod
     def _config(key: Key) -> RunnableConfig:
         return {"configurable": dict(zip(("thread_id", "checkpoint_ns", "checkpoint_id"), key, strict=True))}
+
+
+class OnlyTheirs(FiveVerbs):
+    """Knows the control channels of the reference and no other."""
+
+    indexes = MappingProxyType({"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume__": -4})
 
 
 class TextVersions(FiveVerbs):

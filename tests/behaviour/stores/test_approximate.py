@@ -43,7 +43,7 @@ def opened(dsn: str) -> Iterator[Callable[..., PostgresStore]]:
     with ExitStack() as stack:
 
         def opening(ann: Any, **more: Any) -> PostgresStore:
-            index = config(ann_index_config=ann, **more)
+            index = config(ann_index_config={"exact_below": 0, **ann}, **more)
             return stack.enter_context(PostgresStore.from_conn_string(dsn, index=index))
 
         yield opening
@@ -120,6 +120,14 @@ def test_conditions_lose_nothing_to_the_index(opened: Callable[..., PostgresStor
     assert len(pages) == 121
 
 
+def test_few_items_are_compared_one_by_one(opened: Callable[..., PostgresStore]) -> None:
+    model, store = InMemoryStore(index=config()), opened({**HNSW, "exact_below": 120})
+    fill(model)
+    fill(store)
+
+    assert scores(model, ("a",), query="question", limit=30) == scores(store, ("a",), query="question", limit=30)
+
+
 def test_vectors_of_an_old_value_and_other_lengths_are_not_found(opened: Callable[..., PostgresStore]) -> None:
     store = opened(HNSW)
     store.batch([PutOp(("a",), str(number), {"text": "old"}) for number in range(30)])
@@ -151,6 +159,7 @@ def test_setup_makes_the_index_beside_what_is_there(opened: Callable[..., Postgr
         {"m": 1},
         {"m": "8); DROP TABLE pregel_store; --"},
         {"ef_construction": True},
+        {"exact_below": -1},
     ],
 )
 def test_an_approximate_index_that_is_wrong_is_refused(opened: Callable[..., PostgresStore], ann: Any) -> None:

@@ -72,5 +72,5 @@ class TestAsyncPostgresHybrid(OnServer, HybridLaws):
 
 class TestPostgresApproximate(OnServer, IndexLaws):
     def open(self) -> Any:
-        index: Any = {**self.index, "ann_index_config": {"kind": "hnsw"}}
+        index: Any = {**self.index, "ann_index_config": {"kind": "hnsw", "exact_below": 0}}
         return PostgresStore.from_conn_string(self.dsn, ttl=self.ttl, clock=self.clock, index=index)

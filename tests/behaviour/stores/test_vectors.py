@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +18,7 @@ from pregel.store.base import BaseStore, IndexConfig
 from pregel.store.memory import InMemoryStore
 from pregel.store.postgres import PostgresStore
 from pregel.store.sqlite import SqliteStore
-from pregel.store.sqlite.functions import BY_PYTHON, extension, load_extension
+from pregel.store.sqlite.functions import BY_PYTHON, comparing, extension, load_extension
 from pregel.store.vectors import Distance, Rows, score
 
 DIMS = 5
@@ -118,7 +119,7 @@ def test_the_extension_is_used_where_it_can_be_loaded(tmp_path: Path) -> None:
 
 def test_rows_score_the_same_with_and_without_numpy() -> None:
     for distance in get_args(Distance):
-        both = [Rows(DIMS, numpy=numpy) for numpy in (True, False)]
+        both = [Rows(DIMS, fast=fast) for fast in (True, False)]
         vectors = [*embed([str(number) for number in range(50)]), [0.0] * DIMS]
         for rows in both:
             places = [rows.add(vector) for vector in vectors]
@@ -130,6 +131,14 @@ def test_rows_score_the_same_with_and_without_numpy() -> None:
         assert all(math.isclose(a, b, abs_tol=1e-5) for a, b in zip(one, other, strict=True))
         some = [both[0].scores(distance, query, [7, 3]), both[1].scores(distance, query, [7, 3])]
         assert all(math.isclose(a, b, abs_tol=1e-5) for a, b in zip(*some, strict=True))
+
+
+@pytest.mark.parametrize("distance", get_args(Distance))
+def test_sqlite_scores_the_same_with_and_without_numpy(distance: Distance) -> None:
+    query, *vectors = (array("f", vector).tobytes() for vector in [*embed(["q", "a", "b"]), [0.0] * DIMS])
+    fast, plain = (comparing(distance, query, fast=fast) for fast in (True, False))
+
+    assert all(math.isclose(fast(one), plain(one), abs_tol=1e-5) for one in vectors)
 
 
 def test_a_function_that_is_awaited_works_in_awaited_calls_only() -> None:
