@@ -34,6 +34,8 @@
     │   ├── OutsideRunError (RuntimeError)
     │   ├── AsyncOnlyError (TypeError)
     │   ├── MissingExtraError (ModuleNotFoundError)
+    │   ├── StreamUseError (RuntimeError, TypeError)
+    │   ├── UnknownProjectionError (AttributeError, KeyError)
     │   └── NotBuiltError (NotImplementedError)
     ├── RunError                         the run could not go on
     │   ├── GraphRecursionError (RecursionError)
@@ -341,6 +343,18 @@ class MissingExtraError(UsageError, ModuleNotFoundError):
     def __init__(self, message: str | None = None, *, name: str | None = None, **place: Any) -> None:
         super().__init__(message, **place)
         self.name = name
+
+
+class StreamUseError(UsageError, RuntimeError, TypeError):
+    """The projections of a run object are used in a way that cannot work."""
+
+    code = "STREAM_USE"
+
+
+class UnknownProjectionError(UsageError, AttributeError, KeyError):
+    """A run object has no projection of that name."""
+
+    code = "UNKNOWN_PROJECTION"
 
 
 class NotBuiltError(UsageError, NotImplementedError):

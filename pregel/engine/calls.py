@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pregel.checkpoint.keys import hash16
+from pregel.checkpoint.keys import hash16, task_parts
 from pregel.checkpoint.records import ERROR, MEMO, TaskWrites, Write
 from pregel.engine.effects import Done, Event, Failed, Gone, Noted, Paused, Pushed, Settled, Step, TaskEvent
 from pregel.engine.failure import Failure, comes_from, may_be_caught, packed, unpacked
 from pregel.engine.future import CallFuture
-from pregel.engine.ids import interrupt_id, task_parts, uuid_text
+from pregel.engine.ids import interrupt_id, uuid_text
 from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode
 from pregel.engine.resume import mismatch
 from pregel.engine.state import hand_out

@@ -209,7 +209,10 @@ class AwaitingDriver:
         journal = self.journal
         if journal is not None and (step.load or step.stores):
             self.sound = False
-            await whole(lambda: self._journaled(journal, step, events))
+            if journal.keeps(step):
+                self.sound = True
+            else:
+                await whole(lambda: self._journaled(journal, step, events))
         elif journal is not None and step.start:  # nothing was stored that would tell that the thread is still ours
             await journal.on_time()
         self.out.extend(step.emit)

@@ -176,6 +176,11 @@ class BlockingDriver:
         journal = self.journal
         if journal is None:
             return
+        if step.saves:
+            self.sound = False
+            if journal.keeps(step):
+                self.sound = True
+                return
         stores = step.stores
         if not (stores or step.load):
             if step.start:  # nothing was stored just now that would tell that the thread is still this run's

@@ -22,6 +22,7 @@ from pregel.engine.call import Call, checked_recorded, names_of, require_saver
 from pregel.engine.check import check_graph, checked_updates
 from pregel.engine.chunks import chunk_shape
 from pregel.engine.contend import checked_concurrency
+from pregel.engine.events import EventStreams
 from pregel.engine.follow import afollow, follow
 from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal
@@ -41,8 +42,7 @@ from pregel.engine.tries import (
     parked_at,
     unparked,
 )
-from pregel.errors import DefinitionError, InvalidInputError, NotBuiltError, ThreadBusy
-from pregel.runnable import Runnable
+from pregel.errors import DefinitionError, InvalidInputError, ThreadBusy
 from pregel.types import (
     FollowedChunk,
     Send,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from pregel.engine.threads import Threads
 
 
-class Pregel(Runnable):
+class Pregel(EventStreams):
     """A compiled graph over named channels.
 
     `nodes` wake on channels and write to channels; `input_channels` take the input, `output_channels` make the output,
@@ -121,8 +121,7 @@ class Pregel(Runnable):
         self.concurrency, self.wait = checked_concurrency(concurrency, wait), wait
         self.journal_stream = checked_recorded(journal_stream)
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
-        if stream_transformers:
-            raise NotBuiltError("stream_transformers are not built yet.", fix="Leave them out.")
+        self.stream_transformers = tuple(stream_transformers or ())
         if auto_validate:
             self.validate()
         self.register_types()

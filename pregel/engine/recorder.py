@@ -25,7 +25,7 @@ from pregel.errors import SerializationError, told
 
 if TYPE_CHECKING:
     from pregel.checkpoint.chunks import ChunkTail, Encoded
-    from pregel.checkpoint.records import Append, ThreadRow
+    from pregel.checkpoint.records import Append, TaskWrites, ThreadRow
     from pregel.checkpoint.serde.base import SerializerProtocol
     from pregel.engine.effects import Chunk, Step
     from pregel.engine.running import Running
@@ -116,12 +116,14 @@ class Recorder:
 
     # -- what goes into the journal ----------------------------------------------------------------------------------
 
-    def ride(self, step: Step, append: Append | None, *, held: bool, refused: bool) -> Append | None:
+    def ride(
+        self, step: Step, append: Append | None, through: set[str], again: set[str], *, held: bool, refused: bool
+    ) -> Append | None:
         """The append of a Step, with what there is to keep.
 
-        `held`: what the step wants stored waits for the end of the run. `refused`: not all of it can be stored.
+        `through` are the tasks whose writes it stores, `again` those that failed and are tried again. `held`: what the
+        step wants stored waits for the end of the run. `refused`: not all of it can be stored.
         """
-        through, again = ends_of(step)
         if held:
             self.through |= through
             through = set()
@@ -200,11 +202,11 @@ def _covers(through: Collection[str], task: str, ns: str) -> bool:
     return task.removeprefix(START) in through or (bool(ns) and any(f":{outer}" in ns for outer in through))
 
 
-def ends_of(step: Step) -> tuple[set[str], set[str]]:
-    """The tasks whose writes a Step stores, and those that failed and are tried again."""
+def ends_of(writes: Iterable[TaskWrites]) -> tuple[set[str], set[str]]:
+    """The tasks whose writes these are, and those of which they say that they failed and are tried again."""
     through: set[str] = set()
     again: set[str] = set()
-    for record in step.writes:
+    for record in writes:
         channels = {channel for channel, _ in record.writes}
         if not channels <= CONTROL.keys():
             through.add(task_text(record.task))

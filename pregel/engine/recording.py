@@ -20,10 +20,10 @@ from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.records import Append
 from pregel.engine.background import Background, background
 from pregel.engine.journal import BlockingJournal, Journal
-from pregel.engine.recorder import MANY, MOMENT, Recorder
+from pregel.engine.recorder import MANY, MOMENT, Recorder, ends_of
 
 if TYPE_CHECKING:
-    from pregel.checkpoint.records import Load, Page
+    from pregel.checkpoint.records import Load, Page, Save, TaskWrites
     from pregel.engine.effects import Chunk, Loaded, Step
     from pregel.engine.frame import Post
     from pregel.engine.running import Running
@@ -48,11 +48,12 @@ class Recording(Journal):
         assert self.recorder is not None
         return self.recorder
 
-    def encode(self, step: Step) -> Append | None:
+    def encode(self, step: Step, writes: list[TaskWrites], saves: list[Save]) -> Append | None:
         failed = self.failure
-        append = super().encode(step)
+        through, again = ends_of(writes)
+        append = super().encode(step, writes, saves)
         held = self.durability == "exit" and step.release is None
-        return self.record.ride(step, append, held=held, refused=self.failure is not failed)
+        return self.record.ride(step, append, through, again, held=held, refused=self.failure is not failed)
 
     def bare(self) -> Append:
         """An append that brings only what was shown."""

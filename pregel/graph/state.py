@@ -15,7 +15,7 @@ from pregel.channels import BaseChannel
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.constants import END, START
 from pregel.errors import DefinitionError, GraphValidationError, ReservedNameError
-from pregel.graph.arguments import refuse_unbuilt, renamed
+from pregel.graph.arguments import renamed
 from pregel.graph.branch import BranchSpec, path_map_of
 from pregel.graph.compiled import CompiledStateGraph
 from pregel.graph.lower import lower
@@ -279,7 +279,6 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         another run holds its thread, unless the call says otherwise. `journal_stream` names the stream modes whose
         chunks are journaled, so that others can `follow` the runs; True: updates, messages, custom and tools.
         """
-        refuse_unbuilt(transformers=transformers)
         checkpointer = ensure_valid_checkpointer(checkpointer)
         if unknown_keys not in ("error", "warn", "ignore"):
             raise DefinitionError(f"unknown_keys is {unknown_keys!r}.", fix="Use 'error', 'warn' or 'ignore'.")
@@ -298,6 +297,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             output_channels=_keys_of(self.schemas[self.output_schema]),
             stream_channels=_keys_of(self.channels),
             stream_mode="updates",
+            stream_transformers=transformers,
             checkpointer=checkpointer,
             interrupt_before_nodes=interrupt_before or [],
             interrupt_after_nodes=interrupt_after or [],

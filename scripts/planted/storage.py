@@ -85,6 +85,20 @@ MUTANTS = (
         "    return True\n",
     ),
     mutant(
+        "logs: verify trusts the caches",
+        "tests/behaviour/savers/test_log_channels.py::test_a_cache_that_is_not_what_its_deltas_make_is_found",
+        "pregel/checkpoint/verify.py",
+        "saved_flow(decoder, tno, ns, page, caches=False)",
+        "saved_flow(decoder, tno, ns, page)",
+    ),
+    mutant(
+        "logs: by the size of a list that only grows no cache is ever due",
+        "tests/unit/test_log_storage.py::test_a_read_takes_two_sizes_of_the_list_at_most",
+        "pregel/checkpoint/logs.py",
+        "return tip.whole + weight >= 2 * max(size, SMALL)",
+        "return False",
+    ),
+    mutant(
         "logs: a batch in another order",
         f"{BATCHES}::test_several_writes_and_several_supersteps_fold_as_they_were_recorded",
         "pregel/checkpoint/batches.py",

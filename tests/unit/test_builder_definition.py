@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 
-from pregel.errors import DefinitionError, GraphValidationError, NotBuiltError, ReservedNameError
+from pregel.errors import DefinitionError, GraphValidationError, ReservedNameError
 from pregel.graph import END, START, StateGraph
 from pregel.runnable import RunnableLambda
 from pregel.types import Command, Send
@@ -105,7 +105,6 @@ def test_a_node_is_called_after_its_action(action: Any, name: str) -> None:
         (lambda: graph().add_sequence([nothing, nothing]), DefinitionError, "must be unique"),
         (lambda: compiled(checkpointer=5), TypeError, "Invalid checkpointer"),
         (lambda: compiled(unknown_keys="drop"), DefinitionError, "unknown_keys"),
-        (lambda: compiled(transformers=[]), NotBuiltError, "transformers= is not built"),
         (lambda: StateGraph(State, colour=1), TypeError, "unexpected keyword argument 'colour'"),
     ],
 )

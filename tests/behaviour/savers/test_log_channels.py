@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from copy import deepcopy
 from itertools import chain, count
 from pathlib import Path
@@ -411,6 +413,24 @@ def test_the_history_of_a_channel_is_that_of_its_own_branch(saver: JournalSaver)
         assert state["log"] == channel.get()
         assert {"writes": [], "seed": state["n"]} == found["n"]
         assert {"writes": []} == found["other"]
+
+
+def test_a_cache_that_is_not_what_its_deltas_make_is_found(tmp_path: Path) -> None:
+    path = str(tmp_path / "threads.db")
+    with SqliteSaver.from_conn_string(path, synchronous="NORMAL") as saver:
+        loop(saver, until=120, size=60).invoke({"log": [], "n": 0}, place_of())
+        assert [] == saver.verify("1")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        caches = connection.execute("SELECT at, blob FROM pregel_channel_values WHERE kind = 'cache'").fetchall()
+        for at, blob in caches:
+            wrong = blob[:-1] + bytes([blob[-1] ^ 1])  # the last entry ends with another character
+            connection.execute("UPDATE pregel_channel_values SET blob = ? WHERE kind = 'cache' AND at = ?", (wrong, at))
+
+    with SqliteSaver.from_conn_string(path, synchronous="NORMAL") as saver:
+        found = saver.verify("1")
+
+    assert caches
+    assert {"the cache of 'log' is not what its deltas make"} == {finding.what for finding in found}
 
 
 @pytest.mark.acceptance("S6-2")
