@@ -24,6 +24,7 @@ from pregel.engine.effects import (
     Cancel,
     Done,
     Drain,
+    Dropped,
     Due,
     Event,
     Failed,
@@ -253,6 +254,10 @@ class Barrier:
         self.calls = self.calls or Calls(self)
         self.calls.push(event, step)
 
+    def _dropped(self, event: Dropped, step: Step) -> None:
+        if self.calls is not None:
+            self.calls.drop(event, step)
+
     def _noted(self, event: Noted, step: Step) -> None:
         self.calls = self.calls or Calls(self)
         self.calls.note(event, step)
@@ -410,6 +415,7 @@ _FEEDERS: dict[type[Event], Callable[[Barrier, Any, Step], None]] = {
     Gone: Barrier._gone,
     Due: Barrier._due,
     Pushed: Barrier._pushed,
+    Dropped: Barrier._dropped,
     Noted: Barrier._noted,
     Timeout: Barrier._timeout,
     Cancel: Barrier._cancel,

@@ -35,6 +35,7 @@ from pregel.engine.effects import (
     Cancel,
     Chunk,
     Done,
+    Dropped,
     Entered,
     Event,
     Failed,
@@ -148,7 +149,7 @@ class AwaitingDriver:
             elif self.owed:
                 self._withdraw_calls()
 
-    def push(self, event: Pushed | Noted) -> None:
+    def push(self, event: Pushed | Dropped | Noted) -> None:
         """Hear what a task calls, from whatever thread."""
         self.owed.add(event.future)
         here = asyncio._get_running_loop() is self.loop

@@ -32,6 +32,7 @@ from pregel.engine.effects import (
     Cancel,
     Chunk,
     Done,
+    Dropped,
     Entered,
     Event,
     Failed,
@@ -148,7 +149,7 @@ class BlockingDriver:
     loop = None  # it lives on none
     loop_body = None
 
-    def push(self, event: Pushed | Noted) -> None:
+    def push(self, event: Pushed | Dropped | Noted) -> None:
         """Hear what a task calls, from whatever thread."""
         self.owed.add(event.future)
         self.inbox.put(event)

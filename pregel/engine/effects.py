@@ -150,6 +150,20 @@ class Pushed(TaskEvent):
         return self.made.future
 
 
+class Dropped(TaskEvent):
+    """A running task reads the stream of a call no further, and the call is to be cancelled."""
+
+    __slots__ = ("made",)
+
+    def __init__(self, task: Task, made: CallTask) -> None:
+        self.task, self.made = task, made
+
+    @property
+    def future(self) -> CallFuture[Any]:
+        """What the caller waited for."""
+        return self.made.future
+
+
 class Noted(TaskEvent):
     """A running task made a value once and for all (`runtime.step`); `future` is settled when it is stored."""
 

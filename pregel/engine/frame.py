@@ -18,7 +18,7 @@ from pregel.runtime import RunControl
 
 if TYPE_CHECKING:
     from pregel.checkpoint.records import Write
-    from pregel.engine.effects import Flow, Noted, Pushed, Step
+    from pregel.engine.effects import Dropped, Flow, Noted, Pushed, Step
     from pregel.engine.future import CallFuture
     from pregel.engine.journal import Journal
     from pregel.engine.resume import Replay
@@ -126,7 +126,7 @@ class Host(Protocol):
     def loop(self) -> Any:
         """The event loop that it lives on; None for one that blocks."""
 
-    def push(self, event: Pushed | Noted) -> None:
+    def push(self, event: Pushed | Dropped | Noted) -> None:
         """Tell the run what a task calls, from any thread."""
 
 

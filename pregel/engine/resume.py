@@ -163,7 +163,7 @@ def _unmoved(frame: Frame) -> Flow[None]:
 
 
 class Refused(Exception):
-    """An input that the schema of the graph does not admit: `error` is what its check raised."""
+    """An input or an answer that its schema does not admit: `error` is what its check raised."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
@@ -340,11 +340,23 @@ def _bind(
     given = {id: answer for id, answer in handed_down.items() if id in questions}
     if resume is not None:
         answered = frozenset(id for found in answers.values() for id in found)
-        given.update(_answers(frame, questions, resume, answered))
+        new = _answers(frame, questions, resume, answered)
+        _check_types(new)
+        given.update(new)
     bound: dict[str, dict[str, Any]] = {}
     for id, answer in given.items():
         bound.setdefault(questions[id], {})[id] = answer
     return bound
+
+
+def _check_types(answers: Mapping[str, Any]) -> None:
+    """Have the answers checked whose types this process knows; Refused for one that does not fit."""
+    from pregel.engine.pydantic_answers import check_answers  # few runs are answers
+
+    try:
+        check_answers(answers)
+    except Exception as error:
+        raise Refused(error) from error
 
 
 def _answers(
