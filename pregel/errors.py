@@ -28,6 +28,7 @@
     │   ├── UnknownInterruptError
     │   ├── AmbiguousResumeError (RuntimeError)
     │   ├── CheckpointNotFoundError (LookupError)
+    │   ├── SubgraphNotFoundError
     │   ├── ReplayMismatchError
     │   ├── ThreadNotFoundError (LookupError)
     │   ├── CannotResumeError
@@ -299,6 +300,12 @@ class CheckpointNotFoundError(UsageError, LookupError):
     """The addressed checkpoint does not exist on this thread."""
 
     code = "CHECKPOINT_NOT_FOUND"
+
+
+class SubgraphNotFoundError(UsageError, ValueError):
+    """A namespace that is to be changed belongs to no subgraph."""
+
+    code = "SUBGRAPH_NOT_FOUND"
 
 
 class ReplayMismatchError(UsageError):

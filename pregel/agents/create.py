@@ -161,7 +161,7 @@ class _Agent:
         shown = list(dict.fromkeys([ToolCallTransformer, *brought, *(transformers or ())]))
         made = graph.compile(name=name, transformers=shown, **options)
         made.operation = "invoke_agent"
-        bound: AgentGraph = made.with_config({"recursion_limit": RECURSION_LIMIT, "metadata": metadata})  # type: ignore[assignment]
+        bound: AgentGraph = made.with_config({"recursion_limit": RECURSION_LIMIT, "metadata": metadata})
         return bound
 
     def _add_nodes(self, graph: StateGraph[Any, Any, Any, Any]) -> None:
