@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -22,17 +22,32 @@ class Graph(Protocol):
 
     checkpointer: Any
     nodes: Mapping[str, Any]
+    output_channels: str | Sequence[str]
 
     def invoke(self, input: Any, config: RunnableConfig, *, control: RunControl | None = None) -> Any: ...
 
     async def ainvoke(self, input: Any, config: RunnableConfig, *, control: RunControl | None = None) -> Any: ...
 
     def stream(
-        self, input: Any, config: RunnableConfig, *, stream_mode: list[str], control: RunControl | None = None
+        self,
+        input: Any,
+        config: RunnableConfig,
+        *,
+        stream_mode: list[str],
+        output_keys: str | Sequence[str] | None = None,
+        subgraphs: bool = False,
+        control: RunControl | None = None,
     ) -> Iterator[Any]: ...
 
     def astream(
-        self, input: Any, config: RunnableConfig, *, stream_mode: list[str], control: RunControl | None = None
+        self,
+        input: Any,
+        config: RunnableConfig,
+        *,
+        stream_mode: list[str],
+        output_keys: str | Sequence[str] | None = None,
+        subgraphs: bool = False,
+        control: RunControl | None = None,
     ) -> AsyncIterator[Any]: ...
 
     def get_state(self, config: RunnableConfig) -> StateSnapshot: ...
@@ -45,11 +60,12 @@ class Graph(Protocol):
 
 
 @contextmanager
-def open_graph(target: str, database: str) -> Iterator[Graph]:
-    """A graph whose saver is the database, whatever it was compiled with."""
+def open_graph(target: str, database: str, journal_stream: bool = False) -> Iterator[Graph]:
+    """A graph whose saver is the database, whatever it was compiled with; `journal_stream`: its stream is journaled."""
     found = load(target)
     with SqliteSaver.from_conn_string(database) as saver:
-        yield compiled(found, saver, target)
+        graph = compiled(found, saver, target)
+        yield graph.copy(update={"journal_stream": True}) if journal_stream else graph
 
 
 def compiled(found: Any, saver: SqliteSaver, target: str) -> Graph:
