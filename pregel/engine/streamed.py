@@ -26,6 +26,7 @@ from pregel.engine.trace import TRACES
 if TYPE_CHECKING:
     from pregel.engine.call import Call
     from pregel.engine.future import CallFuture
+    from pregel.engine.running import Running
 
 TOLD = frozenset(("checkpoints", "tasks", "debug"))  # about the run; nothing that a node computes with
 
@@ -79,10 +80,10 @@ class CallStream:
 
     # -- from inside -------------------------------------------------------------------------------------------------
 
-    def post(self, chunk: Chunk) -> None:
+    def post(self, chunk: Chunk, task: Running) -> None:
         """Take in a chunk from a node that runs."""
         for outward in self._taken([chunk]):
-            self.outer(outward)
+            self.outer(outward, task)
 
     def divert(self, step: Step) -> None:
         """Take what a step of the called graph shows; it is given on once the step is stored."""
