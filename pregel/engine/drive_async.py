@@ -390,7 +390,9 @@ class AwaitingDriver:
             return
         job = self.jobs.get(task)
         if isinstance(job, asyncio.Task):
-            job.cancel()
+            if never_begins(job):
+                self._free(task)
+                events.append(Gone(task))
         elif job is None or job.claim():
             self._free(task)
             events.append(Gone(task))
@@ -540,9 +542,7 @@ class AwaitingDriver:
         self.timers.clear()
         self.waiting.clear()
         for task, job in list(self.jobs.items()):
-            if isinstance(job, asyncio.Task):
-                job.cancel()
-            elif job is None or job.claim():
+            if never_begins(job) if isinstance(job, asyncio.Task) else job is None or job.claim():
                 del self.jobs[task]
         while self.jobs:
             while not self.inbox:
@@ -554,6 +554,13 @@ class AwaitingDriver:
             if isinstance(item, ENDS):
                 self.jobs.pop(item.task, None)
                 self._heard(item)
+
+
+def never_begins(job: asyncio.Task[None]) -> bool:
+    """Cancel an asyncio task; whether it had not begun: then nothing of it runs, also not what posts its end."""
+    job.cancel()
+    body: Any = job.get_coro()
+    return body is not None and inspect.getcoroutinestate(body) == inspect.CORO_CREATED
 
 
 def _nobody() -> None:
