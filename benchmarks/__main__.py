@@ -13,17 +13,19 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import util
 from pathlib import Path
 from time import perf_counter
 
 from benchmarks import rows as _rows  # noqa: F401  # registers the measurements
-from benchmarks.budgets import budgets
+from benchmarks.budgets import Budget, budgets
 from benchmarks.check import check
 from benchmarks.measured import Bench, Measurement, Missing, Samples, groups, named, take
+from benchmarks.peer import Elsewhere
 from benchmarks.report import Report
 from benchmarks.results import measured_curves, table, write
-from benchmarks.sides import PEERS, competing
+from benchmarks.sides import OURS, PEERS, implementation_of
 from benchmarks.timing import spin
 
 LEAST_ROUNDS = 5
@@ -46,9 +48,10 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def selected(names: Sequence[str], order: Sequence[str], quick: bool) -> list[Measurement]:
-    """What these names mean, the long ones left out of a quick run. LookupError for one that means nothing."""
+    """What these names mean; without names, everything but what is too long for a quick run. LookupError for none."""
     rows = [name for name in names if name != CURVES]
-    return [one for one in named(rows, order) if not (quick and one.full)] if rows or not names else []
+    chosen = named(rows, order) if rows or not names else []
+    return [one for one in chosen if rows or not (quick and one.full)]
 
 
 def measure(chosen: list[Measurement], bench: Bench, rounds: int, report: Report) -> None:
@@ -68,23 +71,42 @@ def measure(chosen: list[Measurement], bench: Bench, rounds: int, report: Report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; the exit code is 1 when a budget that is held is broken."""
+    """Measure and print. The exit code: 1 when a budget that is held is broken, 2 when it cannot be measured."""
     given = options(arguments)
     quick = given.quick or (given.check and not given.full)
+    peer = given.peer or ("langgraph" if given.check and given.full else None)
     known = budgets()
     try:
         chosen = selected(given.names, list(known), quick)
-        bench = Bench(competing(given.peer or ("langgraph" if given.check and given.full else None)), quick)
+        bench = Bench({OURS: implementation_of(OURS)}, quick, started(peer, quick))
     except LookupError as error:
         print(error.args[0], file=sys.stderr)
         return 2
     gc.freeze()  # what the benchmarks themselves hold is not collected again and again
-    if given.check and not given.full:
-        chosen = [one for one in chosen if any(row.name in known for row in one.rows)]
-        return 0 if check(chosen, bench, known, lambda line: print(line, flush=True)) else 1
-    report = Report(known, list(bench.sides))
+    try:
+        if given.check and not given.full:
+            chosen = [one for one in chosen if any(row.name in known for row in one.rows)]
+            return 0 if check(chosen, bench, known, lambda line: print(line, flush=True)) else 1
+        return full(chosen, bench, known, given)
+    finally:
+        if bench.peer is not None:
+            bench.peer.end()
+
+
+def started(peer: str | None, quick: bool) -> Elsewhere | None:
+    """The process of the peer. LookupError when the peer is not installed."""
+    if peer is None:
+        return None
+    if util.find_spec(PEERS[peer]) is None:
+        raise LookupError(f"{peer} is not installed in this environment: pip install 'pregel[compare]'.")
+    return Elsewhere(peer, quick)
+
+
+def full(chosen: list[Measurement], bench: Bench, known: Mapping[str, Budget], given: argparse.Namespace) -> int:
+    """Every row that was asked for, and the curves; the exit code."""
+    report = Report(known, bench.peer.name if bench.peer else None)
     measure(chosen, bench, max(given.rounds, 1), report)
-    curves = measured_curves(bench, 1 if quick else 3) if CURVES in given.names or not given.names else {}
+    curves = measured_curves(bench, 1 if bench.quick else 3) if CURVES in given.names or not given.names else {}
     print(report.markdown() + ("\n" + table(curves) if curves else ""))
     if given.out:
         write(given.out, report, curves)

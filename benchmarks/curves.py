@@ -15,11 +15,11 @@ from typing import Any
 
 from benchmarks.databases import sqlite
 from benchmarks.graphs import invoke, loop, new_thread
-from benchmarks.measured import Figure
+from benchmarks.measured import Bench, Figure
 from benchmarks.rows.channels import given, wide
 from benchmarks.rows.conversation import tool_loop
 from benchmarks.rows.send import fan, work
-from benchmarks.sides import messages_of
+from benchmarks.sides import OURS, messages_of
 from benchmarks.timing import Sample, around
 
 Point = tuple[float, float]
@@ -122,21 +122,27 @@ CURVES = (
 )
 
 
-def drawn(curve: Curve, sides: dict[str, SimpleNamespace], rounds: int, quick: bool) -> tuple[list[Drawn], list[Drawn]]:
+def drawn(curve: Curve, bench: Bench, rounds: int) -> tuple[list[Drawn], list[Drawn]]:
     """(time in milliseconds, stored kilobytes) of each side: least times, sides in turn at each size."""
-    times: dict[str, list[Point]] = {name: [] for name in sides}
-    sizes: dict[str, list[Point]] = {name: [] for name in sides}
-    first = next(iter(sides))
-    for size in curve.sizes[:-2] if quick else curve.sizes:
-        asked = {name: side for name, side in sides.items() if name == first or size <= curve.peer_up_to}
-        taken: dict[str, list[tuple[Sample, Sample]]] = {name: [] for name in asked}
+    times: dict[str, list[Point]] = {}
+    stored: dict[str, list[Point]] = {}
+    for size in curve.sizes[:-2] if bench.quick else curve.sizes:
+        taken: dict[str, list[tuple[Sample, ...]]] = {}
         for _ in range(rounds):
-            for name, side in asked.items():
-                taken[name].append(curve.cost(side, size))
+            for name, cost in costs(curve, bench, size).items():
+                taken.setdefault(name, []).append(cost(size))
         for name, samples in taken.items():
             quiet = min(time.spin or 0 for time, _ in samples)
-            times[name].append((size, Figure.of([time for time, _ in samples], quiet).least))
-            sizes[name].append((size, Figure.of([kept for _, kept in samples], quiet).median))
-    return [Drawn(n, tuple(points)) for n, points in times.items()], [
-        Drawn(n, tuple(points)) for n, points in sizes.items()
+            times.setdefault(name, []).append((size, Figure.of([time for time, _ in samples], quiet).least))
+            stored.setdefault(name, []).append((size, Figure.of([kept for _, kept in samples], quiet).median))
+    return [Drawn(name, tuple(points)) for name, points in times.items()], [
+        Drawn(name, tuple(points)) for name, points in stored.items()
     ]
+
+
+def costs(curve: Curve, bench: Bench, size: int) -> dict[str, Callable[[int], tuple[Sample, ...]]]:
+    """What each side does for a point: ours, and the peer where it takes no minutes."""
+    found: dict[str, Callable[[int], tuple[Sample, ...]]] = {OURS: partial(curve.cost, bench.ours)}
+    if bench.peer is not None and size <= curve.peer_up_to:
+        found[bench.peer.name] = partial(bench.peer.point, curve.name)
+    return found

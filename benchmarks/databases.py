@@ -136,6 +136,20 @@ def postgres(bench: Bench) -> str:
     return dsn
 
 
+def postgres_saver(bench: Bench, dsn: str) -> Any:
+    """Our saver on a database."""
+    from pregel.checkpoint.postgres import PostgresSaver
+
+    return bench.stack.enter_context(PostgresSaver.from_conn_string(dsn))
+
+
+def postgres_awaiting(bench: Bench, dsn: str) -> tuple[asyncio.Runner, Any]:
+    """An event loop and our awaited saver on a database."""
+    from pregel.checkpoint.postgres.aio import AsyncPostgresSaver
+
+    return awaiting(bench, AsyncPostgresSaver.from_conn_string(dsn))
+
+
 def bare_postgres(bench: Bench, dsn: str) -> Any:
     """A connection that commits each statement, in a database with one table of (thread, id, blob)."""
     import psycopg

@@ -8,9 +8,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
-from benchmarks.sides import FLOOR
+from benchmarks.sides import FLOOR, OURS
 from benchmarks.timing import Repetition, Sample
+
+if TYPE_CHECKING:
+    from benchmarks.peer import Elsewhere
 
 EXACT = ("B", "kB", "MB", "x")
 """Units of what is the same on every machine, or nearly so; anything else is a time."""
@@ -35,15 +39,26 @@ class Row:
 
 @dataclass
 class Bench:
-    """What a measurement is made with. What it opens on `stack` is closed when its samples are in."""
+    """What a measurement is made with: one implementation here, and the peer in another process where it is asked for.
+
+    What a measurement opens on `stack` is closed when its samples are in.
+    """
 
     sides: Mapping[str, SimpleNamespace]
     quick: bool = False
+    peer: Elsewhere | None = None
     stack: ExitStack = field(default_factory=ExitStack)
 
     def size(self, full: int, quick: int) -> int:
         """How many units a repetition does."""
         return quick if self.quick else full
+
+    @property
+    def ours(self) -> SimpleNamespace:
+        """Our implementation, for what only ours does."""
+        if OURS not in self.sides:
+            raise Missing("It is measured for ours alone.")
+        return self.sides[OURS]
 
     def each(self, repetition: Callable[[SimpleNamespace], Repetition]) -> dict[str, Repetition]:
         """The same for every implementation."""
@@ -137,12 +152,13 @@ class Samples:
                 yield from (sample.spin for sample in samples if sample.spin is not None)
 
     def figures(self, quiet: float) -> dict[str, dict[str, Figure]]:
-        """By name of a row and side. A floor that has one figure is that of every row."""
+        """By name of a row and side. A floor of one figure is that of every time, and of nothing else."""
         found: dict[str, dict[str, Figure]] = {}
         for at, row in enumerate(self.measurement.rows):
             found[row.name] = {
                 side: Figure.of([samples[min(at, len(samples) - 1)] for samples in rounds], quiet)
                 for side, rounds in self.taken.items()
+                if at < len(rounds[0]) or not row.exact
             }
         return found
 
@@ -152,7 +168,12 @@ def opened(measurement: Measurement, bench: Bench) -> Iterator[Sides]:
     """The repetitions of a measurement; what they need is there for a `with` block."""
     with ExitStack() as stack:
         bench.stack = stack
-        yield measurement.sides(bench)
+        sides = dict(measurement.sides(bench))
+        theirs = stack.enter_context(bench.peer.opened(measurement)) if bench.peer is not None else None
+        if bench.peer is not None and theirs is not None:
+            floor = {FLOOR: sides.pop(FLOOR)} if FLOOR in sides else {}
+            sides |= {bench.peer.name: theirs} | floor
+        yield sides
 
 
 def take(measurement: Measurement, bench: Bench, rounds: int, until: float = float("inf")) -> Samples:

@@ -18,8 +18,9 @@ Figures = Mapping[str, Figure]
 class Report:
     """What was measured, row by row."""
 
-    def __init__(self, budgets: Mapping[str, Budget], sides: list[str]) -> None:
-        self.budgets, self.peers, self.quiet = budgets, [side for side in sides if side != OURS], 0.0
+    def __init__(self, budgets: Mapping[str, Budget], peer: str | None) -> None:
+        """`quiet` is the least time of the spin loop, once it is known."""
+        self.budgets, self.peers, self.quiet = budgets, [peer] if peer else [], 0.0
         self.rows: list[tuple[Row, Figures]] = []
         self.missing: dict[str, str] = {}
 

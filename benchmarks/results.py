@@ -40,7 +40,7 @@ def measured_curves(bench: Bench, rounds: int) -> dict[str, dict[str, list[Drawn
 
 
 def of(curve: Curve, bench: Bench, rounds: int) -> dict[str, list[Drawn]]:
-    times, stored = drawn(curve, dict(bench.sides), rounds, bench.quick)
+    times, stored = drawn(curve, bench, rounds)
     return {"time": times, "bytes": stored}
 
 

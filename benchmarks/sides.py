@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module, metadata, util
+from importlib import import_module, metadata
 from types import SimpleNamespace
 
 OURS, FLOOR = "ours", "floor"
@@ -25,15 +25,9 @@ def implementation(package: str) -> SimpleNamespace:
     )
 
 
-def competing(peer: str | None) -> dict[str, SimpleNamespace]:
-    """By name, ours first. LookupError when the peer is not installed."""
-    sides = {OURS: implementation("pregel")}
-    if peer is not None:
-        package = PEERS[peer]
-        if util.find_spec(package) is None:
-            raise LookupError(f"{peer} is not installed in this environment: pip install 'pregel[compare]'.")
-        sides[peer] = implementation(package)
-    return sides
+def implementation_of(side: str) -> SimpleNamespace:
+    """Ours, or the peer of a name."""
+    return implementation("pregel" if side == OURS else PEERS[side])
 
 
 def messages_of(side: SimpleNamespace) -> SimpleNamespace:

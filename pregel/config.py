@@ -8,13 +8,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol, TypedDict
 
 from pregel.errors import OutsideRunError
 
-DEFAULT_RECURSION_LIMIT = 10_007
+DEFAULT_RECURSION_LIMIT = int(os.environ.get("LANGGRAPH_DEFAULT_RECURSION_LIMIT") or 10_007)
 COORDINATES = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
 
 
@@ -41,6 +42,8 @@ class RunningTask(Protocol):
     def runtime(self) -> Any: ...
 
     def ask(self, value: Any, response_schema: Any = None) -> Any: ...
+
+    def write(self, channel: str, value: Any) -> None: ...
 
     def write_chunk(self, chunk: Any) -> None: ...
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Final
 
 from pregel.warnings import LangGraphDeprecatedSinceV10
 
-START = "__start__"
-END = "__end__"
+START: Final = "__start__"
+END: Final = "__end__"
 ROOT = "__root__"
 TASKS = "__pregel_tasks"
 TAG_NOSTREAM = "nostream"

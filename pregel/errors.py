@@ -28,12 +28,15 @@
     │   ├── UnknownInterruptError
     │   ├── AmbiguousResumeError (RuntimeError)
     │   ├── CheckpointNotFoundError (LookupError)
+    │   ├── SubgraphNotFoundError
     │   ├── ReplayMismatchError
     │   ├── ThreadNotFoundError (LookupError)
     │   ├── CannotResumeError
     │   ├── OutsideRunError (RuntimeError)
     │   ├── AsyncOnlyError (TypeError)
     │   ├── MissingExtraError (ModuleNotFoundError)
+    │   ├── StreamUseError (RuntimeError, TypeError)
+    │   ├── UnknownProjectionError (AttributeError, KeyError)
     │   └── NotBuiltError (NotImplementedError)
     ├── RunError                         the run could not go on
     │   ├── GraphRecursionError (RecursionError)
@@ -299,6 +302,12 @@ class CheckpointNotFoundError(UsageError, LookupError):
     code = "CHECKPOINT_NOT_FOUND"
 
 
+class SubgraphNotFoundError(UsageError, ValueError):
+    """A namespace that is to be changed belongs to no subgraph."""
+
+    code = "SUBGRAPH_NOT_FOUND"
+
+
 class ReplayMismatchError(UsageError):
     """A node that runs again called a graph or a task with another input than the first time."""
 
@@ -341,6 +350,18 @@ class MissingExtraError(UsageError, ModuleNotFoundError):
     def __init__(self, message: str | None = None, *, name: str | None = None, **place: Any) -> None:
         super().__init__(message, **place)
         self.name = name
+
+
+class StreamUseError(UsageError, RuntimeError, TypeError):
+    """The projections of a run object are used in a way that cannot work."""
+
+    code = "STREAM_USE"
+
+
+class UnknownProjectionError(UsageError, AttributeError, KeyError):
+    """A run object has no projection of that name."""
+
+    code = "UNKNOWN_PROJECTION"
 
 
 class NotBuiltError(UsageError, NotImplementedError):

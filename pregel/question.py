@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, final
 
+from pregel.warnings import LangGraphDeprecatedSinceV10, warn_caller
+
 
 @final
 @dataclass(slots=True, init=False)
@@ -25,6 +27,12 @@ class Interrupt:
     def from_ns(cls, value: Any, ns: str, *, response_schema: dict[str, Any] | None = None) -> Interrupt:
         """An interrupt whose id is a hash of the namespace that asks."""
         return cls(value, hashlib.blake2b(ns.encode(), digest_size=16).hexdigest(), response_schema=response_schema)
+
+    @property
+    def interrupt_id(self) -> str:
+        """The id. Deprecated."""
+        warn_caller("`interrupt_id` is deprecated: use `id`.", LangGraphDeprecatedSinceV10)
+        return self.id
 
     def __repr__(self) -> str:
         return f"Interrupt(value={self.value!r}, id={self.id!r})"

@@ -10,7 +10,7 @@ How a program turns it on, once, after it has set up its exporters::
 2. What the code of a node, tool or model does, it does in the context of that span: spans of the program's own, on
    threads and in asyncio tasks that keep the context, get the right parent.
 3. Every span ends, however its run ends. A question and a cancellation are no errors; their spans say what they are.
-4. No content is recorded: no prompt, no answer, no argument, no state.
+4. No content is recorded: no prompt, no answer, no argument, no state; of a node with a TracePolicy, what that gives.
 
 Names and attributes are those of OpenTelemetry's conventions for generative AI where these have one, ``pregel.*``
 otherwise. Only the API is needed (extra ``otel``); without an SDK it records nothing.
@@ -18,6 +18,8 @@ otherwise. Only the API is needed (extra ``otel``); without an SDK it records no
 
 from __future__ import annotations
 
+import json
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -35,10 +37,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Span", "Telemetry", "active", "gauges", "instrument", "uninstrument"]
 
+log = logging.getLogger(__name__)
+log.addHandler(logging.NullHandler())
+
 Attributes: TypeAlias = Mapping[str, Any]
 
 STATUS = "pregel.status"
 """The attribute that says how something ended: done, failed, interrupted, cancelled, drained, exhausted or parent."""
+
+INPUT, OUTPUT = "pregel.node.input", "pregel.node.output"
+"""What a TracePolicy lets into a node's span."""
 
 gauges: dict[str, tuple[str, Callable[[], int]]] = {}
 """Name -> what it counts, and how much of it there is right now; filled by whoever knows it."""
@@ -140,6 +148,20 @@ class Telemetry:
         kind = self._trace.SpanKind.CLIENT if remote else self._trace.SpanKind.INTERNAL
         span = self._tracer.start_span(name, around, kind, _present(attributes), start_time=at)
         return Span(self, span, self._trace.set_span_in_context(span, around))
+
+    def record(self, key: str, value: Any, process: Callable[[Any], Any] | None) -> None:
+        """Set an attribute of the running code's span to what `process` makes of a value, as JSON.
+
+        Nothing is recorded without it, or when it raises, which is logged.
+        """
+        if process is None:
+            return
+        try:
+            text = json.dumps(process(value), default=repr, ensure_ascii=False)
+        except Exception:
+            log.exception("A processor of a TracePolicy failed; %s is not recorded.", key)
+            return
+        self._trace.get_current_span().set_attribute(key, text)
 
     def mark_failed(self, span: OtelSpan, kind: str, words: str) -> None:
         """Set a span's status."""

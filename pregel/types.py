@@ -24,6 +24,8 @@ from pregel.parts import ToolsStreamPart as ToolsStreamPart
 from pregel.parts import UpdatesStreamPart as UpdatesStreamPart
 from pregel.parts import ValuesStreamPart as ValuesStreamPart
 from pregel.question import Interrupt as Interrupt
+from pregel.typing import ValueT
+from pregel.warnings import LangGraphDeprecatedSinceV11, warn_caller
 
 if TYPE_CHECKING:
     from pregel.checkpoint.base import BaseCheckpointSaver  # names a type only
@@ -138,11 +140,23 @@ class StateSnapshot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GraphOutput:
+class GraphOutput(Generic[ValueT]):
     """What `invoke(version="v2")` returns: the value and the questions that are pending."""
 
-    value: Any
+    value: ValueT
     interrupts: tuple[Interrupt, ...] = ()
+
+    def __getitem__(self, key: str) -> Any:
+        """A key of the value, or the questions, as version 1 gives them. Deprecated."""
+        warn_caller(
+            "result[key] of a GraphOutput is deprecated: use its value and interrupts.", LangGraphDeprecatedSinceV11
+        )
+        return self.interrupts if key == "__interrupt__" else self.value[key]  # type: ignore[index]
+
+    def __contains__(self, key: object) -> bool:
+        """Whether version 1 would give the key. Deprecated."""
+        warn_caller("key in a GraphOutput is deprecated: use its value and interrupts.", LangGraphDeprecatedSinceV11)
+        return bool(self.interrupts) if key == "__interrupt__" else key in self.value  # type: ignore[operator]
 
 
 def default_retry_on(error: Exception) -> bool:
@@ -259,7 +273,10 @@ class CachePolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracePolicy:
-    """What tracers may record of a node's input and output."""
+    """What spans record of a node's input and output: what these functions make of them; without one, nothing.
+
+    They are called in traced runs only, after `pregel.telemetry.instrument`. What one raises is logged.
+    """
 
     process_inputs: Callable[[Any], Any] | None = None
     process_outputs: Callable[[Any], Any] | None = None

@@ -98,6 +98,7 @@ def marked_ids(properties: list[tuple[str, object]]) -> set[str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--acceptance", action="store_true", help="run the acceptance tests, report on each statement")
+    parser.addoption("--load-seconds", type=float, default=20.0, help="how long the load test on PostgreSQL goes on")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -15,7 +15,7 @@ from benchmarks.databases import bare_sqlite, commits, sqlite
 from benchmarks.foreign import foreign_model
 from benchmarks.graphs import new_thread
 from benchmarks.measured import Bench, Row, Sides, measured
-from benchmarks.sides import FLOOR, OURS
+from benchmarks.sides import FLOOR
 from benchmarks.timing import Repetition, Sample, around, once, timed
 
 WORDS = "what is said in a turn, two hundred characters of it or so: " * 4
@@ -48,13 +48,9 @@ def looking() -> tuple[Any, Any]:
     return model, tool(look)
 
 
-def over_langchain(side: SimpleNamespace) -> Callable[[Any], Any]:
-    """An agent over LangChain's model and tool: the peer's, or ours."""
+def over_langchain() -> Callable[[Any], Any]:
+    """The peer's agent over LangChain's model and tool."""
     model, tool = looking()
-    if side.package == "pregel":
-        from pregel.agents import create_agent
-
-        return lambda saver: create_agent(model, [tool], checkpointer=saver)
     from langgraph.prebuilt import create_react_agent
 
     return lambda saver: create_react_agent(model, [tool], checkpointer=saver)
@@ -87,12 +83,13 @@ def conversation(turns: int) -> None:
         full=turns > 10,
     )
     def own_objects(bench: Bench) -> Sides:
-        sides = {OURS: played(bench.sides[OURS], own(), turns)}
-        for name, side in bench.sides.items():
-            if name != OURS:
-                sides[name] = once(played(side, over_langchain(side), turns))
+        def conversing(side: SimpleNamespace) -> Repetition:
+            if side.package == "pregel":
+                return played(side, own(), turns)
+            return once(played(side, over_langchain(), turns))
+
         connection = bench.stack.enter_context(bare_sqlite())
-        return {**sides, FLOOR: timed(lambda: commits(connection, 50 * SUPERSTEPS), 50)}
+        return {**bench.each(conversing), FLOOR: timed(lambda: commits(connection, 50 * SUPERSTEPS), 50)}
 
 
 conversation(10)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from benchmarks.databases import asqlite, awaiting, bare_postgres, bare_sqlite, commits, inserts, postgres
+from benchmarks.databases import (
+    asqlite,
+    awaiting,
+    bare_postgres,
+    bare_sqlite,
+    commits,
+    inserts,
+    postgres,
+    postgres_awaiting,
+)
 from benchmarks.graphs import astep, loop, new_thread, python
 from benchmarks.measured import Bench, Row, Sides, measured
 from benchmarks.sides import FLOOR, OURS
@@ -50,10 +59,8 @@ def with_sqlite(bench: Bench) -> Sides:
 
 @measured(Row("crowd.postgres", "superstep, 1,000 runs at once (check: 50), PostgreSQL, async, client"))
 def with_postgres(bench: Bench) -> Sides:
-    from pregel.checkpoint.postgres.aio import AsyncPostgresSaver
-
-    runs, dsn = bench.size(1_000, 30), postgres(bench)
-    runner, saver = awaiting(bench, AsyncPostgresSaver.from_conn_string(dsn))
+    ours, runs, dsn = bench.ours, bench.size(1_000, 30), postgres(bench)
+    runner, saver = postgres_awaiting(bench, dsn)
     connection = bare_postgres(bench, dsn)
-    ours = crowd(loop(bench.sides[OURS], saver, astep), runs, runner, durability="async")
-    return {OURS: ours, FLOOR: timed(lambda: inserts(connection, 200), 200)}
+    mine = crowd(loop(ours, saver, astep), runs, runner, durability="async")
+    return {OURS: mine, FLOOR: timed(lambda: inserts(connection, 200), 200)}

@@ -69,10 +69,9 @@ def peers() -> Make:
 
 def made(bench: Bench) -> dict[str, Make]:
     """How each side makes one."""
-    found = {OURS: own()}
-    if util.find_spec("deepagents"):
-        found.update((name, peers()) for name in bench.sides if name != OURS)
-    return found
+    if OURS in bench.sides:
+        return {OURS: own()}
+    return {name: peers() for name in bench.sides if util.find_spec("deepagents")}
 
 
 def played(side: SimpleNamespace, make: Make, turns: int) -> Repetition:

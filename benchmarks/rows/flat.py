@@ -9,7 +9,6 @@ from typing import Any
 
 from benchmarks.graphs import invoke, loop, new_thread
 from benchmarks.measured import Bench, Row, Sides, measured
-from benchmarks.sides import OURS
 from benchmarks.timing import Repetition, Sample, timed
 
 TURNS = 3
@@ -49,7 +48,7 @@ def in_steps(name: str, what: str, saved: bool) -> None:
     )
     def steps(bench: Bench) -> Sides:
         def compared(side: SimpleNamespace) -> Repetition:
-            length = bench.size(10_000, 3_000) if side is bench.sides[OURS] else 1_000
+            length = bench.size(10_000, 3_000) if side.package == "pregel" else 1_000
             return lambda: (Sample(tenths(loop(side, side.InMemorySaver() if saved else None), length)),)
 
         return bench.each(compared)

@@ -6,7 +6,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from benchmarks.databases import bare_postgres, bare_sqlite, commits, inserts, postgres, sqlite
+from benchmarks.databases import bare_postgres, bare_sqlite, commits, inserts, postgres, postgres_saver, sqlite
 from benchmarks.graphs import Counter, new_thread, python
 from benchmarks.measured import Bench, Row, Sides, measured
 from benchmarks.sides import FLOOR, OURS
@@ -45,9 +45,7 @@ def in_sqlite(bench: Bench) -> Sides:
 
 @measured(Row("question.postgres", "interrupt and resume, PostgreSQL, client"))
 def in_postgres(bench: Bench) -> Sides:
-    from pregel.checkpoint.postgres import PostgresSaver
-
-    dsn = postgres(bench)
-    saver = bench.stack.enter_context(PostgresSaver.from_conn_string(dsn))
+    ours, dsn = bench.ours, postgres(bench)
+    saver = postgres_saver(bench, dsn)
     connection = bare_postgres(bench, dsn)
-    return {OURS: asking(bench.sides[OURS], saver), FLOOR: timed(partial(inserts, connection, 100), 100)}
+    return {OURS: asking(ours, saver), FLOOR: timed(partial(inserts, connection, 100), 100)}

@@ -7,7 +7,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from benchmarks.databases import bare_postgres, bare_sqlite, commits, inserts, postgres, sqlite
+from benchmarks.databases import bare_postgres, bare_sqlite, commits, inserts, postgres, postgres_saver, sqlite
 from benchmarks.graphs import THREADS, loop, new_thread, python
 from benchmarks.measured import Bench, Row, Sides, measured
 from benchmarks.sides import FLOOR, OURS
@@ -52,13 +52,11 @@ def from_sqlite(bench: Bench) -> Sides:
 
 @measured(Row("state.postgres", "get_state, PostgreSQL, client"))
 def from_postgres(bench: Bench) -> Sides:
-    from pregel.checkpoint.postgres import PostgresSaver
-
-    dsn = postgres(bench)
-    saver = bench.stack.enter_context(PostgresSaver.from_conn_string(dsn))
+    ours, dsn = bench.ours, postgres(bench)
+    saver = postgres_saver(bench, dsn)
     connection = bare_postgres(bench, dsn)
     inserts(connection, 1)()
-    return {OURS: states(bench.sides[OURS], saver, 30), FLOOR: timed(partial(selects, connection, 100, "%s"), 100)}
+    return {OURS: states(ours, saver, 30), FLOOR: timed(partial(selects, connection, 100, "%s"), 100)}
 
 
 @measured(Row("history.memory", "get_state_history, in-memory saver, per entry"))

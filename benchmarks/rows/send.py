@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypedDict
 from benchmarks.graphs import python
 from benchmarks.measured import Bench, Row, Sides, measured
 from benchmarks.rows.flat import ratio
-from benchmarks.sides import FLOOR
+from benchmarks.sides import FLOOR, OURS
 from benchmarks.timing import Repetition, timed
 
 
@@ -76,5 +76,4 @@ def growth(bench: Bench) -> Sides:
     rounds=1,
 )
 def far_growth(bench: Bench) -> Sides:
-    ours, *_ = bench.sides
-    return {ours: ratio(awaited(bench.sides[ours], 1_000), awaited(bench.sides[ours], 100_000))}
+    return {OURS: ratio(awaited(bench.ours, 1_000), awaited(bench.ours, 100_000))}

@@ -6,7 +6,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from benchmarks.databases import awaiting, bare_postgres, bare_sqlite, commits, inserts, postgres, sqlite
+from benchmarks.databases import (
+    bare_postgres,
+    bare_sqlite,
+    commits,
+    inserts,
+    postgres,
+    postgres_awaiting,
+    postgres_saver,
+    sqlite,
+)
 from benchmarks.graphs import bare, chain, invoke, loop, new_thread
 from benchmarks.measured import Bench, Row, Sides, measured
 from benchmarks.sides import FLOOR, OURS
@@ -85,15 +94,11 @@ def on_postgres(name: str, durability: str) -> None:
         Row(f"superstep.postgres_{name}_awaited", f"superstep, PostgreSQL, durability {durability}, awaited, client"),
     )
     def stored(bench: Bench) -> Sides:
-        from pregel.checkpoint.postgres import PostgresSaver
-        from pregel.checkpoint.postgres.aio import AsyncPostgresSaver
-
-        steps = bench.size(300, 40)
+        ours, steps = bench.ours, bench.size(300, 40)
         dsn = postgres(bench)
-        ours = bench.sides[OURS]
-        graph = loop(ours, bench.stack.enter_context(PostgresSaver.from_conn_string(dsn)))
+        graph = loop(ours, postgres_saver(bench, dsn))
         blocking = timed(partial(invoke, graph, steps, durability=durability), steps)
-        runner, saver = awaiting(bench, AsyncPostgresSaver.from_conn_string(dsn))
+        runner, saver = postgres_awaiting(bench, dsn)
         awaited = timed(lambda: partial(runner.run, ainvoke(loop(ours, saver), steps, durability)), steps)
         connection = bare_postgres(bench, dsn)
         return {

@@ -4,6 +4,7 @@ from pregel.agents.chat_agent_executor import create_react_agent
 from pregel.agents.create import create_agent
 from pregel.agents.models import ScriptedModel, as_model, init_chat_model
 from pregel.agents.state import AgentState
+from pregel.agents.tool_call_stream import ToolCallTransformer
 from pregel.agents.tool_node import ToolNode, tools_condition
 from pregel.agents.tools import (
     BaseTool,
@@ -29,6 +30,7 @@ __all__ = [
     "ScriptedModel",
     "StructuredTool",
     "Tool",
+    "ToolCallTransformer",
     "ToolException",
     "ToolNode",
     "ToolRuntime",

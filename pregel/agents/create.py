@@ -22,6 +22,7 @@ from pregel.agents.models.init import as_model
 from pregel.agents.routes import AfterModel, AfterTools, Onward, Places
 from pregel.agents.state import AgentState, Schemas, merge_schemas
 from pregel.agents.structured_output import ProviderStrategy, as_strategy, schemas_of
+from pregel.agents.tool_call_stream import ToolCallTransformer
 from pregel.agents.tool_errors import HandleToolErrors
 from pregel.agents.tool_node import ToolNode
 from pregel.agents.tools.base import Tool
@@ -66,6 +67,7 @@ def create_agent(
     - `state_schema`: a subclass of `AgentState` with more keys; middleware brings its own.
     - `handle_tool_errors`: what becomes of a tool's error, by default a message to the model; see `ToolNode`. Faults of
       the program and of its storage are always raised.
+    - `transformers`: projections for `stream_events`, beside `tool_calls` and those that middleware brings.
 
     The state is {"messages": [...]}; a thread's run goes on where its process died, with the answers that were stored.
     """
@@ -142,7 +144,9 @@ class _Agent:
     def _last(self, kind: NodeHook) -> str | None:
         return next((hook.title for hook in reversed(self.hooks[kind])), None)
 
-    def compiled(self, context_schema: type | None, name: str | None, **options: Any) -> AgentGraph:
+    def compiled(
+        self, context_schema: type | None, name: str | None, *, transformers: Sequence[Any] | None, **options: Any
+    ) -> AgentGraph:
         """The graph."""
         state, given, gives, _ = self.schemas
         graph: StateGraph[Any, Any, Any, Any] = StateGraph(
@@ -153,9 +157,11 @@ class _Agent:
         metadata: dict[str, Any] = {"ls_integration": "pregel_create_agent"}
         if name is not None:
             metadata["lc_agent_name"] = name
-        made = graph.compile(name=name, **options)
+        brought = [transformer for one in self.middleware for transformer in one.transformers]
+        shown = list(dict.fromkeys([ToolCallTransformer, *brought, *(transformers or ())]))
+        made = graph.compile(name=name, transformers=shown, **options)
         made.operation = "invoke_agent"
-        bound: AgentGraph = made.with_config({"recursion_limit": RECURSION_LIMIT, "metadata": metadata})  # type: ignore[assignment]
+        bound: AgentGraph = made.with_config({"recursion_limit": RECURSION_LIMIT, "metadata": metadata})
         return bound
 
     def _add_nodes(self, graph: StateGraph[Any, Any, Any, Any]) -> None:

@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -21,6 +22,7 @@ Fields = tuple[Any, ...]
 
 FIXED = frozenset((type(None), bool, int, float, complex, str, bytes))
 CONTAINERS = frozenset((list, dict, tuple, set, frozenset))
+PLAIN = FIXED | CONTAINERS
 BASE = ("content", "additional_kwargs", "response_metadata", "name", "id", "extra")
 
 
@@ -63,26 +65,21 @@ class Copies:
 
 def _packed(items: Sequence[Any]) -> bytes:
     taken = [_TAKERS[type(item)](item) for item in items]
-    for fields in taken:
-        _check(fields)
+    _check([*chain.from_iterable(taken)])
     try:
         return marshal.dumps(taken)
     except ValueError as error:  # nested too deeply
         raise NoCopyError from error
 
 
-def _check(parts: Iterable[Any]) -> None:
+def _check(parts: list[Any]) -> None:
     """NoCopyError where these, and what is in them, are not plain; marshal takes a bytearray for bytes."""
-    kinds = set(map(type, parts))
-    if kinds <= FIXED:
-        return
-    if not kinds <= FIXED | CONTAINERS:
-        raise NoCopyError
-    for part in parts:
-        if type(part) in CONTAINERS:
-            _check(part)
-            if type(part) is dict:
-                _check(part.values())
+    while not (kinds := set(map(type, parts))) <= FIXED:
+        if not kinds <= PLAIN:
+            raise NoCopyError
+        containers = [part for part in parts if part and type(part) in CONTAINERS]
+        parts = [*chain.from_iterable(containers)]
+        parts += chain.from_iterable(part.values() for part in containers if type(part) is dict)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -95,23 +92,16 @@ def _taker(cls: type[BaseMessage]) -> Callable[[Any], Fields]:
 
 
 def _maker(cls: type[BaseMessage]) -> Callable[[Fields], BaseMessage]:
-    """Makes a message of the fields that its taker gave; written out, since long conversations pass here."""
-    make: Callable[[type[BaseMessage]], BaseMessage] = object.__new__
-    beside = tuple(enumerate(_beside(cls), 1 + len(BASE)))
+    """Makes a message of the fields that its taker gave.
 
-    def message_of(fields: Fields) -> BaseMessage:
-        message = make(cls)
-        message.content = fields[1]
-        message.additional_kwargs = fields[2]
-        message.response_metadata = fields[3]
-        message.name = fields[4]
-        message.id = fields[5]
-        message.extra = fields[6]
-        for place, name in beside:
-            setattr(message, name, fields[place])
-        return message
-
-    return message_of
+    Written for the class, as `dataclass` writes a constructor: in long conversations this is most of what a copy costs.
+    """
+    targets = ", ".join(f"message.{name}" for name in (*BASE, *_beside(cls)))
+    source = f"def message_of(fields):\n    message = make(cls)\n    _, {targets} = fields\n    return message"
+    scope: dict[str, Any] = {"make": object.__new__, "cls": cls}
+    exec(source, scope)  # only names of slots of ours are in it
+    made: Callable[[Fields], BaseMessage] = scope["message_of"]
+    return made
 
 
 def _beside(cls: type[BaseMessage]) -> list[str]:
@@ -122,7 +112,7 @@ class _Takers(dict[type, Callable[[Any], Fields]]):
     """How an item of each class is taken apart."""
 
     def __missing__(self, cls: type) -> Callable[[Any], Fields]:
-        if cls in FIXED or cls in CONTAINERS:
+        if cls in PLAIN:
             taker: Callable[[Any], Fields] = lambda item: ("", item)  # noqa: E731
         elif issubclass(cls, BaseMessage) and getattr(messages, cls.__name__, None) is cls:
             taker = _taker(cls)

@@ -24,7 +24,7 @@ from pregel.checkpoint.base import depth_of
 from pregel.checkpoint.book import Book, TaskRecord, Version, saved_of
 from pregel.checkpoint.held import held_threads
 from pregel.checkpoint.lease import LEASE
-from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved
+from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved
 from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.config import RunnableConfig
@@ -78,6 +78,9 @@ class FirstTier:
 
     async def aintern(self, texts: Iterable[str]) -> None:
         """Nothing: names are texts here."""
+
+    def appender(self, thread: str, hold: Hold, ledger: object) -> None:
+        """None: there is no short way."""
 
     def append(self, append: Append) -> Receipt:
         """Store what the book holds for this append, call by call."""

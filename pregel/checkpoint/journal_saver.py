@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from pregel.checkpoint import flows, foreign, housekeeping
 from pregel.checkpoint.base import (
@@ -37,6 +37,9 @@ from pregel.checkpoint.verify import Finding, verify_flow
 from pregel.config import RunnableConfig
 from pregel.errors import InvalidInputError, MissingThreadError
 from pregel.flow import Flow
+
+if TYPE_CHECKING:
+    from pregel.checkpoint.appender import Appender
 
 T = TypeVar("T")
 LIST_PAGE = 50  # checkpoints that `list` reads at a time
@@ -78,6 +81,10 @@ class JournalSaver(BaseCheckpointSaver[str]):
     def ledger(self) -> Ledger:
         """A translator for one run."""
         return Ledger(self.serde, self.names)
+
+    def appender(self, thread: str, hold: Hold, ledger: Ledger) -> Appender | None:
+        """A short way for the usual supersteps of the run that holds a thread; None where `append` is the only way."""
+        return None
 
     def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
         """The thread's row and these checkpoints, as of one moment. Interns `names` first when some are unknown."""

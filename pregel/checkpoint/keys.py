@@ -80,8 +80,26 @@ def hash16(parts: Iterable[str]) -> bytes:
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+def lineage_after(before: bytes, parts: Iterable[str]) -> bytes:
+    """16 bytes that name the work that led to a checkpoint: that which led to the one before it, and these parts."""
+    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16, key=before).digest()
+
+
 TaskName = str | tuple[str, ...]
 """The id of a task, or the parts that it is the hash of: hashing waits until somebody needs the id."""
+
+PULL = "__pregel_pull"
+"""The kind of a task that runs because a channel of its node changed."""
+
+
+def pull_text(name: str) -> str:
+    """The path of such a task as text."""
+    return f"~{PULL}, {name}"
+
+
+def task_parts(checkpoint_id: str, ns: str, step: int, name: str, kind: str, *parts: str) -> tuple[str, ...]:
+    """What the id of a task is the hash of: what runs, where, and from which checkpoint."""
+    return checkpoint_id, f"{ns}|{name}" if ns else name, str(step), name, kind, *parts
 
 
 def task_bytes(task: TaskName) -> bytes:

@@ -9,16 +9,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pregel.channels.base import Missing
 from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
-from pregel.checkpoint.keys import Names
+from pregel.checkpoint.keys import Names, lineage_after, pull_text
 from pregel.checkpoint.ledger import LOGGED, Ledger
 from pregel.checkpoint.logs import Stored, Tip
-from pregel.checkpoint.records import ERROR, Append, Opened, Save, TaskWrites
+from pregel.checkpoint.records import ERROR, Append, Lone, Opened, Save, TaskWrites
 from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.checkpoint.serde.metadata import metadata_blob
@@ -28,10 +28,12 @@ ATOMS = frozenset((type(None), bool, int, float, str, bytes))
 """What is immutable, and what our serialiser never refuses."""
 
 Said = tuple[Any, ...]
-"""The fields of a TaskWrites, or those of a Save with its seq and when it was made: plain tuples of what refers to
-nothing, which the garbage collector soon leaves alone."""
+"""The fields of a TaskWrites; those of a Save with its seq and when it was made; or those of a Lone with them, with a
+number in the place of its metadata and, where its lineage follows from the record before it, None in the place of that.
+So what is kept of the usual superstep is a plain tuple of plain tuples, which the garbage collector soon leaves alone:
+what a run has kept is never looked at again while it goes on."""
 
-WRITES = len(TaskWrites._fields)
+WRITES, LONE = len(TaskWrites._fields), len(Lone._fields) + 2
 
 
 class Encoded(tuple[str, bytes]):
@@ -43,7 +45,7 @@ class Encoded(tuple[str, bytes]):
 class LateLedger(Ledger):
     """Keeps a run's records in its appends; `translate` makes rows of them."""
 
-    __slots__ = ("_atoms", "_checked", "_intern", "_kept", "_tips", "_translator")
+    __slots__ = (*("_atoms", "_heads", "_intern", "_kept", "_metadata", "_numbers", "_owner", "_tips", "_translator"),)
 
     def __init__(self, serde: SerializerProtocol, names: Names, intern: Callable[[set[str]], None]) -> None:
         super().__init__(serde, names)
@@ -52,12 +54,16 @@ class LateLedger(Ledger):
         self._atoms = ATOMS if type(serde) is JsonPlusSerializer else frozenset[type]()
         self._kept = self._atoms | {Missing}  # what a channel may hold beside them
         self._tips: dict[tuple[str, str], Tip] = {}  # where the log of a channel of a namespace stands
-        self._checked: Any = None  # metadata that is known to be plain data
+        self._heads: dict[str, str] = {}  # the checkpoint that a namespace stands on
+        self._metadata: list[Mapping[str, Any]] = []
+        self._numbers: dict[int, int] = {}  # where in that list an object is, by its id
+        self._owner: object = None  # what the encodings belong to
 
     def open(self, opened: Opened) -> None:
         self._translator.open(opened)
         for saved in opened.saved:
             if saved is not None:
+                self._heads[saved.ns] = saved.id
                 self._tips = {place: tip for place, tip in self._tips.items() if place[0] != saved.ns}
                 for key, tip in saved.manifest.logs.items():
                     self._tips[saved.ns, self.names.texts[key]] = tip
@@ -70,89 +76,150 @@ class LateLedger(Ledger):
         atoms = self._atoms
         for _, value in record.writes:
             if type(value) not in atoms:
-                record = record._replace(writes=self._safe_writes(record, append))
+                record = record._replace(writes=self._safe_writes(record.name, record.writes, append))
                 break
         append.said.append(record[:])
 
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         append.ledger = self
-        metadata, changed = save.metadata, save.changed
-        if metadata is not self._checked:
-            metadata_blob(metadata)
-            self._checked = metadata
-        kept = self._kept
+        self._number(save.metadata)
+        changed, kept = save.changed, self._kept
         for _, value in changed.values():
             if type(value) not in kept:
-                save = save._replace(changed=self._safe_values(save, append))
+                safe = self._safe_values(save.ns, [(name, value) for name, (_, value) in changed.items()], append)
+                news = zip(changed.items(), safe, strict=True)
+                save = save._replace(changed={name: (counter, value) for (name, (counter, _)), value in news})
                 break
         else:
-            if self._tips:
-                for channel in changed:
-                    self._tips.pop((save.ns, channel), None)
+            self._forget_tips(save.ns, changed)
+        self._heads[save.ns] = save.id
+        self._encoded.clear()  # the next step's reducers may grow a value in place
         append.said.append((*save, at, time.time() if now is None else now))
+
+    def step(self, lone: Lone, at: int, now: float) -> Said:
+        """What is kept of a usual superstep: all of it, or a SerializationError that leaves everything as it was."""
+        ns, id, parent, step, name, triggers, writes, counter, changed, values, seen, updated, metadata, lineage = lone
+        number = self._number(metadata)
+        atoms = self._atoms
+        for _, value in writes:
+            if type(value) not in atoms:
+                writes = self._safe_writes(name, writes, lone)
+                break
+        if not self._kept.issuperset(map(type, values)):
+            values = tuple(self._safe_values(ns, zip(changed, values, strict=True), lone))
+        elif self._tips:
+            self._forget_tips(ns, changed)
         if self._encoded:
-            self._encoded.clear()  # the next step's reducers may grow a value in place
+            self._encoded.clear()
+        digest = None if self._heads.get(ns) == parent else bytes(lineage)
+        self._heads[ns] = id
+        return (
+            *(ns, id, parent, step, name, triggers, writes, counter, changed, values, seen, updated, number, digest),
+            at,
+            now,
+        )
+
+    def _number(self, metadata: Mapping[str, Any]) -> int:
+        """The number of a metadata that is known to be plain data; a run has one for each of its graphs."""
+        number = self._numbers.get(id(metadata))
+        if number is None:
+            metadata_blob(metadata)
+            number = self._numbers[id(metadata)] = len(self._metadata)
+            self._metadata.append(metadata)
+        return number
+
+    def _forget_tips(self, ns: str, channels: Iterable[str]) -> None:
+        """These channels hold no log now."""
+        if self._tips:
+            for channel in channels:
+                self._tips.pop((ns, channel), None)
 
     def translate(self, said: Iterable[Said]) -> Append:
         """The rows of what was said, in an append that is sent nowhere. To be called in the order of the appends."""
         rows = Append("", 0, 0, b"", 0, 0, b"")
+        translator = self._translator
         for fields_of in said:
             if len(fields_of) == WRITES:
                 record = TaskWrites(*fields_of)
-                self._intern(self._translator.missing(writes=(record,)))
-                self._translator.add_writes(record, rows)
+                self._intern(translator.missing(writes=(record,)))
+                translator.add_writes(record, rows)
+                continue
+            if len(fields_of) == LONE:
+                lone = self._lone(fields_of[:-2])
+                save, wrote = lone.saved(), lone.wrote()
+                self._intern(translator.missing((wrote,), (save,)))
+                translator.add_writes(wrote, rows)
             else:
                 save = Save(*fields_of[:-2])
-                self._intern(self._translator.missing(saves=(save,)))
-                self._translator.add_save(save, rows, *fields_of[-2:])
+                self._intern(translator.missing(saves=(save,)))
+            translator.add_save(save, rows, *fields_of[-2:])
         return rows
 
-    def _begin(self, append: Append) -> None:
-        """Encodings of an earlier append are forgotten: what they show may change."""
-        if append is not self._append:
-            self._append = append
+    def _lone(self, fields_of: Said) -> Lone:
+        *said, number, digest = fields_of
+        ns, name = said[0], said[4]
+        lineage = digest or lineage_after(self._translator.lineages[ns], [pull_text(name)])
+        return Lone._make([*said, self._metadata[number], lineage])
+
+    def _begin(self, owner: object) -> None:
+        """Encodings for an earlier append, or usual step, are forgotten: what they show may change."""
+        if owner is not self._owner:
+            self._owner = owner
             self._encoded.clear()
 
-    def _safe_writes(self, record: TaskWrites, append: Append) -> tuple[tuple[str, Any], ...]:
-        self._begin(append)
+    def _safe_writes(self, name: str, writes: Iterable[tuple[str, Any]], owner: object) -> tuple[tuple[str, Any], ...]:
+        self._begin(owner)
         atoms, safe = self._atoms, []
         channel = ""
         try:
-            for channel, value in record.writes:
+            for channel, value in writes:
                 if channel == ERROR and isinstance(value, BaseException):
                     value = told(value)
                 safe.append((channel, value if type(value) in atoms else Encoded(self._encode(value))))
         except SerializationError as error:
-            raise self._placed(error, channel, record.name) from None
+            raise self._placed(error, channel, name) from None
         return tuple(safe)
 
-    def _safe_values(self, save: Save, append: Append) -> dict[str, tuple[int, Any]]:
-        self._begin(append)
+    def _safe_values(self, ns: str, changed: Iterable[tuple[str, Any]], owner: object) -> list[Any]:
+        self._begin(owner)
         plain = self._kept
-        safe: dict[str, tuple[int, Any]] = {}
+        safe: list[Any] = []
         tips: dict[str, Tip | None] = {}
         channel = ""
         try:
-            for channel, (counter, value) in save.changed.items():
+            for channel, value in changed:
                 kept = value
                 if type(value) in LOGGED:
-                    kept = self._stored(value, self._tips.get((save.ns, channel)))
+                    kept = self._stored(value, self._tips.get((ns, channel)))
                     tips[channel] = kept.tip
-                elif type(value) not in plain:
-                    kept = Encoded(self._encode(value))
-                safe[channel] = counter, kept
+                else:
+                    tips[channel] = None
+                    if type(value) not in plain:
+                        kept = Encoded(self._encode(value))
+                safe.append(kept)
         except SerializationError as error:
             raise self._placed(error, channel) from None
-        for channel in safe:
-            self._tips.pop((save.ns, channel), None)
-        self._tips.update({(save.ns, channel): tip for channel, tip in tips.items() if tip is not None})
+        self._forget_tips(ns, tips)
+        self._tips.update({(ns, channel): tip for channel, tip in tips.items() if tip is not None})
         return safe
 
 
 class Translator(Ledger):
-    """A ledger that is given some values encoded already."""
+    """A ledger that is given some values encoded already, and knows the lineage of what each namespace stands on."""
 
-    __slots__ = ()
+    __slots__ = ("lineages",)
+
+    def __init__(self, serde: SerializerProtocol, names: Names) -> None:
+        super().__init__(serde, names)
+        self.lineages: dict[str, bytes] = {}
+
+    def open(self, opened: Opened) -> None:
+        super().open(opened)
+        self.lineages.update({saved.ns: saved.lineage for saved in opened.saved if saved is not None})
+
+    def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
+        super().add_save(save, append, at, now)
+        self.lineages[save.ns] = bytes(save.lineage)
 
     def _encode(self, value: Any) -> tuple[str, bytes]:
         return value if value.__class__ is Encoded else super()._encode(value)

@@ -67,7 +67,9 @@ class Ledger:
     def __init__(self, serde: SerializerProtocol, names: Names) -> None:
         self.names = names
         self._dumps, self._loads = serde.dumps_typed, serde.loads_typed
-        self._pack = msgpack.Packer(unicode_errors="surrogatepass").pack  # for manifests; a run encodes one at a time
+        self._pack = msgpack.Packer(
+            unicode_errors="surrogatepass", buf_size=1024
+        ).pack  # for manifests; a run encodes one at a time
         self._manifests: dict[str, Manifest] = {}
         self._namespaces: dict[str, int] = {}
         self._next_ns = 0

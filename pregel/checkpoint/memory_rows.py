@@ -110,10 +110,7 @@ class Thread:
     def take(self, append: Append, now: float) -> None:
         """Keep what an append says, and bring the row's own columns to what they are after it."""
         if append.said:
-            if append.ledger is not self.teller:
-                self.teller = append.ledger
-                self.late.append((append.ledger, []))  # type: ignore[arg-type]  # who said it is known
-            self.late[-1][1].extend(append.said)
+            self.hears(append.ledger).extend(append.said)  # type: ignore[arg-type]  # who said it is known
         elif append.checkpoints or append.writes or append.values or append.namespaces:
             self.catch_up().add(append)
         self.seq += append.k
@@ -123,6 +120,13 @@ class Thread:
         if append.release is not None:
             self.run, self.owner, self.crashes = None, None, 0
             self.status, self.reason = append.release.status, append.release.reason
+
+    def hears(self, ledger: LateLedger) -> list[Said]:
+        """Where what this ledger says now is kept."""
+        if ledger is not self.teller:
+            self.teller = ledger
+            self.late.append((ledger, []))
+        return self.late[-1][1]
 
     def catch_up(self) -> Thread:
         """Add the rows of what nobody has looked at yet."""

@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsBytes
 
-from pregel.checkpoint.keys import TaskName
+from pregel.checkpoint.keys import PULL, TaskName, pull_text, task_parts
 
 if TYPE_CHECKING:
     from pregel.checkpoint.late import LateLedger, Said
@@ -85,6 +85,59 @@ class Save(NamedTuple):
     seen: Mapping[str, Mapping[str, int]]
     updated: Sequence[str] | None
     applied: Sequence[str] = ()
+
+
+class Lone(NamedTuple):
+    """The usual superstep in one record: a task that was triggered, what it wrote, the checkpoint that applied it.
+
+    It says the same as a `TaskWrites` and a `Save`, with nothing in it that follows from something else: a store in
+    memory keeps it so. For all others `wrote` and `saved` are the general records.
+
+    - `counter`: of every changed channel; `changed` and `values`: their names, and their values in that order.
+    - `seen`: all seen counters of the node, as pairs; None when they are what they were.
+    """
+
+    ns: str
+    id: str
+    parent: str
+    step: int
+    name: str
+    triggers: Sequence[str]
+    writes: tuple[tuple[str, Any], ...]
+    counter: int
+    changed: tuple[str, ...]
+    values: tuple[Any, ...]
+    seen: tuple[tuple[str, int], ...] | None
+    updated: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    lineage: SupportsBytes
+
+    @property
+    def source(self) -> Source:
+        """That of every superstep."""
+        return "loop"
+
+    def wrote(self) -> TaskWrites:
+        """What the task wrote, under the checkpoint it started from."""
+        task = task_parts(self.parent, self.ns, self.step, self.name, PULL, *self.triggers)
+        return TaskWrites(self.ns, self.parent, task, self.name, pull_text(self.name), self.writes)
+
+    def saved(self) -> Save:
+        """The checkpoint that applied it."""
+        counter = self.counter
+        return Save(
+            self.ns,
+            self.id,
+            self.parent,
+            self.step,
+            "loop",
+            self.metadata,
+            self.lineage,
+            {name: (counter, value) for name, value in zip(self.changed, self.values, strict=True)},
+            {} if self.seen is None else {self.name: dict(self.seen)},
+            self.updated,
+            (pull_text(self.name),),
+        )
 
 
 class Write(NamedTuple):

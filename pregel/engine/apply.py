@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from pregel.channels import MISSING
+from pregel.channels import MISSING, BaseChannel
 from pregel.checkpoint.records import CONTROL, NO_WRITES
 from pregel.engine.plan import Plan
 from pregel.engine.state import Channels, State
@@ -157,21 +157,26 @@ def _count(state: State, changed: Mapping[str, bool]) -> None:
                 view.refresh(name, channel, available)
 
 
-def values_of(state: State, names: Iterable[str]) -> dict[str, tuple[int, Any]]:
-    """(counter, stored value) of channels; the value is MISSING for an empty one, a `Log` for a list that grows.
+def values_of(state: State, names: Collection[str]) -> dict[str, tuple[int, Any]]:
+    """(counter, stored value) of channels. To be called as `stored_values` is."""
+    counters = state.counters
+    stored = zip(names, stored_values(state, names), strict=True)
+    return {name: (counters.get(name, 0), value) for name, value in stored}
+
+
+def stored_values(state: State, names: Collection[str]) -> list[Any]:
+    """What is stored of channels: MISSING for an empty one, a `Log` for a list that grows.
 
     To be called once for each checkpoint, with all that changed since the one before.
     """
-    counters, channels = state.counters, state.channels
-    values: dict[str, tuple[int, Any]] = {}
-    for name in names:
-        values[name] = counters.get(name, 0), channels[name].checkpoint()
-    if state.plan.logged:
-        for name in state.plan.logged & values.keys():
-            channel, (counter, value) = channels[name], values[name]
-            if value is MISSING and channel.snapshots:
-                value = channel.snapshot()  # type: ignore[attr-defined]  # the class says that it is there
-            if channel.growth is not None:
-                value = channel.growth.log(value)
-            values[name] = counter, value
-    return values
+    channels, logged = state.channels, state.plan.logged
+    if not logged or logged.isdisjoint(names):
+        return [channels[name].checkpoint() for name in names]
+    return [_logged(channels[name]) if name in logged else channels[name].checkpoint() for name in names]
+
+
+def _logged(channel: BaseChannel[Any, Any, Any]) -> Any:
+    value = channel.checkpoint()
+    if value is MISSING and channel.snapshots:
+        value = channel.snapshot()  # type: ignore[attr-defined]  # the class says that it is there
+    return value if channel.growth is None else channel.growth.log(value)

@@ -18,6 +18,7 @@ from pregel.checkpoint.records import Claim, Hold, Owner, ThreadRow
 from pregel.errors import AuthorityLost, ThreadBusy
 
 if TYPE_CHECKING:
+    from pregel.checkpoint.appender import Appender
     from pregel.checkpoint.journal_saver import JournalSaver
 
 
@@ -64,6 +65,7 @@ class Authority:
         self.stands_back: Callable[[ThreadRow], bool] | None = None  # of one that waits: whether others come first
         self.driven_by: Callable[[], Stoppable | None] = _nobody  # what drives it, looked up: it holds this object
         self._seen = 0  # the seq at the last look of the heartbeat
+        self.appender: Appender | None = None  # the short way of a run that holds its thread, where there is one
 
     def claim(self) -> Claim:
         """The claim on the thread as it was loaded; ThreadBusy when another run holds it."""
@@ -131,6 +133,7 @@ class Authority:
 
     def abandon(self) -> None:
         """This run will not act on the thread again; without a release the next claim finds a dead owner."""
+        self.appender = None
         if (hold := self.hold) is not None:
             self.claimed = False
             heartbeat.drop(self.saver, hold)  # before the release: the heartbeat ends when nobody holds anything
@@ -186,7 +189,7 @@ class Authority:
     def disown(self) -> None:
         """In a forked child: the run goes on in the parent, and its copy never writes."""
         self.ended = "this is the copy of a run in a forked child; the run itself goes on in the parent"
-        self.epoch, self.deadline = -1, 0.0
+        self.epoch, self.deadline, self.appender = -1, 0.0, None
 
     def checked(self, kept: dict[bytes, str], at: float) -> None:
         """Take in the answer to a renewal that was sent at this uptime."""

@@ -24,6 +24,7 @@ from pregel.engine.effects import (
     Cancel,
     Done,
     Drain,
+    Dropped,
     Due,
     Event,
     Failed,
@@ -52,6 +53,7 @@ from pregel.errors import (
 )
 from pregel.types import Interrupt, RetryPolicy, seconds
 
+WROTE_NOTHING = ((NO_WRITES, None),)
 _task_writes = partial(tuple.__new__, TaskWrites)  # a third of the cost of calling the class
 
 
@@ -177,9 +179,9 @@ class Barrier:
             self._failure(task, self.late[task], step)
             return
         self.finished.append(task)
-        row = take_in(self.frame, task, event.writes, step)
-        if row is not None:
-            self.unsaved.append(row)
+        kept = take_in(self.frame, task, event.writes, step)
+        if kept is not None:
+            self.unsaved.append(row_of(self.frame, task, kept))
 
     def _paused(self, event: Paused, step: Step) -> None:
         if self._ends(event.task):
@@ -252,6 +254,10 @@ class Barrier:
         self.calls = self.calls or Calls(self)
         self.calls.push(event, step)
 
+    def _dropped(self, event: Dropped, step: Step) -> None:
+        if self.calls is not None:
+            self.calls.drop(event, step)
+
     def _noted(self, event: Noted, step: Step) -> None:
         self.calls = self.calls or Calls(self)
         self.calls.note(event, step)
@@ -319,16 +325,16 @@ def run_pure(task: Task) -> Done | Failed:
     return Done(task, writes)
 
 
-def take_in(frame: Frame, task: Task, writes: list[tuple[str, Any]], step: Step) -> TaskWrites | None:
-    """A task came in: its writes are its own, its update shows; the row for the journal, where there is one."""
+def take_in(frame: Frame, task: Task, writes: list[tuple[str, Any]], step: Step) -> Sequence[tuple[str, Any]] | None:
+    """A task came in: its writes are its own, its update shows; what the journal keeps of it, where there is one."""
     task.writes = writes
     if frame.shows:
         show_finished(frame, step, task)
     if frame.journal is None:
         return None
     untracked = frame.plan.untracked
-    rows = [write for write in writes if write[0] not in untracked] if untracked else writes
-    return row_of(frame, task, rows or [(NO_WRITES, None)])
+    kept = [write for write in writes if write[0] not in untracked] if untracked else writes
+    return kept or WROTE_NOTHING
 
 
 def row_of(frame: Frame, task: Task, writes: Sequence[tuple[str, Any]]) -> TaskWrites:
@@ -409,6 +415,7 @@ _FEEDERS: dict[type[Event], Callable[[Barrier, Any, Step], None]] = {
     Gone: Barrier._gone,
     Due: Barrier._due,
     Pushed: Barrier._pushed,
+    Dropped: Barrier._dropped,
     Noted: Barrier._noted,
     Timeout: Barrier._timeout,
     Cancel: Barrier._cancel,

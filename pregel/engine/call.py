@@ -24,7 +24,7 @@ from pregel.engine.journal import Journal
 from pregel.engine.nested import place_of
 from pregel.engine.resume import Entry, Replay
 from pregel.engine.running import Running
-from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, ThreadBusy
+from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, SubgraphNotFoundError, ThreadBusy
 from pregel.tokens import connect
 from pregel.types import DURABILITIES, STREAM_MODES
 from pregel.warnings import warn_caller
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pregel.engine.calls import GraphCall
     from pregel.engine.effects import Chunk, Flow, Result
     from pregel.engine.pregel import Pregel
+    from pregel.engine.streamed import CallStream
 
 _HIDDEN_KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map", "task_id", "run_id")
 _PRIMITIVE = (str, int, bool, float)
@@ -122,6 +123,8 @@ class Call:
                 "concurrency='enqueue' was asked for inside a running node: two runs could wait for each other.",
                 fix="Enqueue from outside of the graph, or use concurrency='reject' here.",
             )
+        if durability is not None and not graph.checkpointer and self.nested is None:
+            warn_caller("durability= has no effect: the graph has no checkpointer. Compile it with one.")
         if "checkpoints" in self.yields and not graph.checkpointer and self.nested is None:
             warn_caller("stream_mode='checkpoints' shows nothing: the graph has no checkpointer. Compile it with one.")
         if self.room is not None and self.room < 1:
@@ -199,7 +202,15 @@ class Call:
         if node is None or node.outside or node.frame.run.host is None:
             return None
         run, loop = node.frame.run, node.frame.run.loop
-        if (run.journal is None and not run.subgraphs) or (waits and loop is None) or (not waits and _is_here(loop)):
+        if run.journal is None and not run.subgraphs:
+            return None
+        if loop is None if waits else _is_here(loop):
+            if run.journal is not None:
+                warn_caller(
+                    f"Node {node.name!r} {'awaits' if waits else 'blocks on'} graph {self.graph.get_name()!r}, which "
+                    f"its run cannot hear while it {'blocks' if waits else 'is blocked itself'}: nothing of it is "
+                    f"stored. {'Block in a run that blocks' if waits else 'Await it in a coroutine'}."
+                )
             return None
         from pregel.engine.calls import GraphCall
 
@@ -216,6 +227,16 @@ class Call:
         if run.journal is not None:
             made.fingerprint = fingerprint(run.journal.saver.serde, (self.input,), {})
         return made
+
+    def streamed(self, *, waits: bool) -> CallStream | None:
+        """The same for a call whose stream is read."""
+        made = self.made(waits=waits)
+        if made is None:
+            return None
+        from pregel.engine.streamed import CallStream  # few nodes stream
+
+        made.stream = CallStream(made, self)
+        return made.stream
 
     def _store(self) -> Any:
         """The graph's own store; else that of the run around it."""
@@ -257,9 +278,17 @@ class Call:
             self._contender = Contender(self.thread, self.concurrency, self.wait)  # type: ignore[arg-type]  # checked
         return self._contender
 
-    def reading(self, kind: type[Journal]) -> Frame:
-        """A frame to read or update the place that is addressed, which may be a subgraph's."""
+    def reading(self, kind: type[Journal], *, changes: bool = False) -> Frame:
+        """A frame to read or update the place that is addressed, which may be a subgraph's.
+
+        SubgraphNotFoundError for one that is to be changed, and that no graph of this one's lives in.
+        """
         found = place_of(self.graph, self.ns) if self.ns else None
+        if found is None and self.ns and changes:
+            known = ", ".join(name for name, _ in self.graph.get_subgraphs(recurse=True)) or "none"
+            raise SubgraphNotFoundError(
+                f"Subgraph {self.ns!r} not found.", fix=f"Subgraphs of this graph: {known}.", thread=self.thread
+            )
         if found is None:
             return self.frame(kind)
         graph, ns = found

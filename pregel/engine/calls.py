@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pregel.checkpoint.keys import hash16
+from pregel.checkpoint.keys import hash16, task_parts
 from pregel.checkpoint.records import ERROR, MEMO, TaskWrites, Write
-from pregel.engine.effects import Done, Event, Failed, Gone, Noted, Paused, Pushed, Settled, Step, TaskEvent
+from pregel.engine.effects import Done, Dropped, Event, Failed, Gone, Noted, Paused, Pushed, Settled, Step, TaskEvent
 from pregel.engine.failure import Failure, comes_from, may_be_caught, packed, unpacked
 from pregel.engine.future import CallFuture
-from pregel.engine.ids import interrupt_id, task_parts, uuid_text
+from pregel.engine.ids import interrupt_id, uuid_text
 from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode
 from pregel.engine.resume import mismatch
 from pregel.engine.state import hand_out
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pregel.engine.barrier import Barrier
     from pregel.engine.frame import Frame, Run
     from pregel.engine.pregel import Pregel
+    from pregel.engine.streamed import CallStream
 
 RETURN = "__return__"
 RETURNS = ChannelWrite([ChannelWriteEntry(RETURN)])
@@ -107,6 +108,7 @@ class GraphCall(CallTask):
         self.number = number
         self.inner_run = run  # as the call wants it: its config, context and limit
         self.output_keys: str | tuple[str, ...] | None = None
+        self.stream: CallStream | None = None  # where what it shows goes, when its caller streams it
 
     @property
     def ns(self) -> str:
@@ -146,6 +148,13 @@ class Calls:
             self.barrier.watch([made], step)
         if self.frame.traced:
             show_starts(self.frame, step, [made])
+
+    def drop(self, event: Dropped, step: Step) -> None:
+        """A task wants a call no more."""
+        if event.made in self.out.get(event.task, ()):
+            step.cancel = [*step.cancel, (event.made, False)]
+        else:
+            settle(step, event.future, error=CallWithdrawn())  # it has ended meanwhile
 
     def note(self, event: Noted, step: Step) -> None:
         """A task made a value once and for all."""

@@ -35,6 +35,7 @@ from pregel.engine.effects import (
     Cancel,
     Chunk,
     Done,
+    Dropped,
     Entered,
     Event,
     Failed,
@@ -147,7 +148,7 @@ class AwaitingDriver:
             elif self.owed:
                 self._withdraw_calls()
 
-    def push(self, event: Pushed | Noted) -> None:
+    def push(self, event: Pushed | Dropped | Noted) -> None:
         """Hear what a task calls, from whatever thread."""
         self.owed.add(event.future)
         here = asyncio._get_running_loop() is self.loop
@@ -208,7 +209,10 @@ class AwaitingDriver:
         journal = self.journal
         if journal is not None and (step.load or step.stores):
             self.sound = False
-            await whole(lambda: self._journaled(journal, step, events))
+            if journal.keeps(step):
+                self.sound = True
+            else:
+                await whole(lambda: self._journaled(journal, step, events))
         elif journal is not None and step.start:  # nothing was stored that would tell that the thread is still ours
             await journal.on_time()
         self.out.extend(step.emit)

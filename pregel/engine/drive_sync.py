@@ -32,6 +32,7 @@ from pregel.engine.effects import (
     Cancel,
     Chunk,
     Done,
+    Dropped,
     Entered,
     Event,
     Failed,
@@ -147,7 +148,7 @@ class BlockingDriver:
     loop = None  # it lives on none
     loop_body = None
 
-    def push(self, event: Pushed | Noted) -> None:
+    def push(self, event: Pushed | Dropped | Noted) -> None:
         """Hear what a task calls, from whatever thread."""
         self.owed.add(event.future)
         self.inbox.put(event)
@@ -175,6 +176,11 @@ class BlockingDriver:
         journal = self.journal
         if journal is None:
             return
+        if step.saves:
+            self.sound = False
+            if journal.keeps(step):
+                self.sound = True
+                return
         stores = step.stores
         if not (stores or step.load):
             if step.start:  # nothing was stored just now that would tell that the thread is still this run's

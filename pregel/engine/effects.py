@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from pregel.checkpoint.records import Load, Opened, Page, Release, Save, TaskWrites
+from pregel.checkpoint.records import Load, Lone, Opened, Page, Release, Save, TaskWrites
 from pregel.types import Interrupt
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Step:
     def __init__(self, *, load: Sequence[Load | Page] = (), wait: bool = True) -> None:
         self.load = load
         self.writes: list[TaskWrites] = []
-        self.saves: list[Save] = []
+        self.saves: list[Save | Lone] = []
         self.emit: list[Chunk] = []
         self.start: list[Task] = []
         self.wait = wait
@@ -49,6 +49,17 @@ class Step:
     def stores(self) -> bool:
         """Whether performing this step appends to the journal."""
         return bool(self.writes or self.saves or self.claim or self.release)
+
+    def records(self) -> tuple[list[TaskWrites], list[Save]]:
+        """The general records: what tasks wrote, and checkpoints."""
+        writes, saves = [*self.writes], list[Save]()
+        for save in self.saves:
+            if isinstance(save, Lone):
+                writes.append(save.wrote())
+                saves.append(save.saved())
+            else:
+                saves.append(save)
+        return writes, saves
 
     def absorb(self, other: Step) -> None:
         """Add another flow's wishes to this one, part by part."""
@@ -136,6 +147,20 @@ class Pushed(TaskEvent):
     @property
     def future(self) -> CallFuture[Any]:
         """What the caller waits for."""
+        return self.made.future
+
+
+class Dropped(TaskEvent):
+    """A running task reads the stream of a call no further, and the call is to be cancelled."""
+
+    __slots__ = ("made",)
+
+    def __init__(self, task: Task, made: CallTask) -> None:
+        self.task, self.made = task, made
+
+    @property
+    def future(self) -> CallFuture[Any]:
+        """What the caller waited for."""
         return self.made.future
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pregel.engine.above import addressed, for_graph_of
 from pregel.engine.calls import RETURN, GraphCall
@@ -40,6 +40,9 @@ from pregel.engine.resume import FINGERPRINT, Entry
 from pregel.engine.task import Task
 from pregel.errors import InternalError, InvalidUpdateError, ParentCommand
 from pregel.types import Command
+
+if TYPE_CHECKING:
+    from pregel.engine.streamed import CallStream
 
 ROOM = 64
 ENDS = (Done, Failed, Paused, Gone)
@@ -71,7 +74,7 @@ def multiplexed(flow: Flow[Step], out: Iterable[Task], frame: Frame) -> Flow[Ste
 class Member:
     """A live flow: a frame's loop, the member whose task it runs, and the children that wait for room."""
 
-    __slots__ = ("children", "depth", "flow", "line", "loads", "parent", "task")
+    __slots__ = ("children", "depth", "flow", "line", "loads", "parent", "stream", "task")
 
     def __init__(self, flow: Flow[Any], parent: Member | None = None, task: Task | None = None) -> None:
         self.flow = flow
@@ -81,6 +84,7 @@ class Member:
         self.children: dict[Task, Member] = {}
         self.line: deque[tuple[Task, Any]] = deque()
         self.loads = 0
+        self.stream: CallStream | None = parent.stream if parent is not None else None  # where its chunks go
 
 
 class Family:
@@ -157,6 +161,8 @@ class Family:
             if isinstance(event, TaskEvent):
                 self.owners[event.task] = member
         step.start = own
+        if member.stream is not None:
+            member.stream.divert(step)
         if step.cancel:
             step.cancel = [pair for pair in step.cancel if not self._cancel_child(member, pair[0])]
         batch.absorb(step)
@@ -204,6 +210,9 @@ class Family:
         if parent.run.replay is not None and graph.checkpointer is True:
             entry = parent.run.replay.entry(ns, entry)
         child = member.children[task] = Member(loop(frame, entry), member, task)
+        if call is not None and call.stream is not None:
+            call.stream.outer_stream, child.stream = child.stream, call.stream
+            call.stream.begin(frame)
         task.child, frame.inside = frame, task
         self.levels.setdefault(child.depth, {})[child] = None
 
@@ -221,7 +230,8 @@ class Family:
             self._tell(parent, Failed(task, ParentCommand(*at)))
         elif result.status == "done" and isinstance(task, GraphCall):
             del self.owners[task]
-            self._tell(parent, Done(task, [(RETURN, result.values)]))
+            value = result.values if task.stream is None else task.stream.result
+            self._tell(parent, Done(task, [(RETURN, value)]))
         elif result.status in ("done", "parent"):
             task.phase, task.output = "leave", _output(result)
             self.leaving.append(task)

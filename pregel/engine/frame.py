@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pregel.checkpoint.keys import PULL
 from pregel.config import RunnableConfig
 from pregel.engine.apply import Applied
 from pregel.engine.ids import Ids
@@ -17,7 +18,7 @@ from pregel.runtime import RunControl
 
 if TYPE_CHECKING:
     from pregel.checkpoint.records import Write
-    from pregel.engine.effects import Flow, Noted, Pushed, Step
+    from pregel.engine.effects import Dropped, Flow, Noted, Pushed, Step
     from pregel.engine.future import CallFuture
     from pregel.engine.journal import Journal
     from pregel.engine.resume import Replay
@@ -125,7 +126,7 @@ class Host(Protocol):
     def loop(self) -> Any:
         """The event loop that it lives on; None for one that blocks."""
 
-    def push(self, event: Pushed | Noted) -> None:
+    def push(self, event: Pushed | Dropped | Noted) -> None:
         """Tell the run what a task calls, from any thread."""
 
 
@@ -217,6 +218,10 @@ class Frame:
         changed, seen = applied
         self.seen_news.update(seen)
         self.changed_news.update(dict.fromkeys(changed))
+
+    def says_alone(self, task: Task) -> bool:
+        """Whether a superstep of this task is told by a `Lone`: it was triggered, and nothing older is to be told."""
+        return self.stored and task.path[0] == PULL and not (self.seen_news or self.changed_news)
 
     @property
     def cache(self) -> Any:

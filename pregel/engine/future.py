@@ -64,10 +64,14 @@ class CallFuture(Future[T]):
         if self.wait is not None:
             self.wait()
         elif timeout is None:
-            while (job := self.hands.get()) is not None:
-                if job.claim():
-                    job.run()
-            self.hands.put(None)  # for whoever else waits
+            self.lend()
+
+    def lend(self) -> None:
+        """Run what runs for this call, on the calling thread, until the call is over."""
+        while (job := self.hands.get()) is not None:
+            if job.claim():
+                job.run()
+        self.hands.put(None)  # for whoever else waits
 
     def settle(self, value: T, error: BaseException | None = None) -> None:
         """Say how the call ended; nothing when that was said already."""

@@ -28,6 +28,7 @@ from pregel.checkpoint.records import (
     RESUME,
     Append,
     Load,
+    Lone,
     Opened,
     Page,
     Receipt,
@@ -96,11 +97,32 @@ class Journal(Authority):
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def encode(self, step: Step) -> Append | None:
-        """The append for a step's records; None when they are held for the end."""
-        writes, saves = step.writes, step.saves
+    def keeps(self, step: Step) -> bool:
+        """Store a usual superstep the short way, where there is one; whether it is stored.
+
+        What is refused there goes the long way: it is refused as well, and that says why.
+        """
+        appender, saves = self.appender, step.saves
+        if appender is None or len(saves) != 1 or saves[0].__class__ is not Lone:
+            return False
+        if step.writes or step.release is not None or step.load or self.failure is not None:
+            return False
+        try:
+            asked = appender.append(saves[0], self.seq)
+        except SerializationError:
+            return False
+        if asked is None:
+            self.appender = None
+            return False
+        self.seq += 1
+        if asked:
+            self.heed(asked)
+        return True
+
+    def encode(self, step: Step, writes: list[TaskWrites], saves: list[Save]) -> Append | None:
+        """The append for a step and its general records; None when they are held for the end."""
         if self.durability == "exit":
-            writes, saves = self._hold(step)
+            writes, saves = self._hold(step, writes, saves)
             if self.claimed and step.release is None:
                 return None
         append = Append(self.thread, self.row.tno, self.epoch, self.token, self.seq, 0, lease.new_mark(), step.release)
@@ -131,15 +153,15 @@ class Journal(Authority):
         self.seq += append.k
         return append
 
-    def _hold(self, step: Step) -> tuple[list[TaskWrites], list[Save]]:
+    def _hold(self, step: Step, wrote: list[TaskWrites], saved: list[Save]) -> tuple[list[TaskWrites], list[Save]]:
         """Keep records for the end; what must go out now anyway is returned."""
-        answers = [record for record in step.writes if any(channel == RESUME for channel, _ in record.writes)]
-        for save in step.saves:
+        answers = [record for record in wrote if any(channel == RESUME for channel, _ in record.writes)]
+        for save in saved:
             held = self.held_saves.get(save.ns) if save.parent is not None else None  # a subgraph may begin anew
             self.held_saves[save.ns] = save if held is None else _merged(held, save)
             self.held_writes = [record for record in self.held_writes if record.ns != save.ns]
-        stored = {save.ns: save.id for save in step.saves}
-        self.held_writes += [r for r in step.writes if stored.get(r.ns, r.checkpoint) == r.checkpoint]
+        stored = {save.ns: save.id for save in saved}
+        self.held_writes += [r for r in wrote if stored.get(r.ns, r.checkpoint) == r.checkpoint]
         if step.release is not None:
             writes, self.held_writes = self.held_writes, []
             saves, self.held_saves = sorted(self.held_saves.values(), key=_id), {}  # the last is the newest of all
@@ -158,6 +180,8 @@ class Journal(Authority):
                 self.abandon()
             elif append.claim is not None:
                 heartbeat.watch(self.lease)
+                if self.durability != "exit" and (hold := self.hold) is not None:
+                    self.appender = self.saver.appender(self.thread, hold, self.ledger)
             return
         self.claimed = False
         self.abandon()
@@ -192,10 +216,11 @@ class BlockingJournal(Journal):
 
     def store(self, step: Step) -> None:
         """Store a step's records as the durability says."""
-        if missing := self.ledger.missing(step.writes, step.saves):
+        writes, saves = step.records()
+        if missing := self.ledger.missing(writes, saves):
             self.saver.intern(missing)
         failed = self.failure
-        append = self.encode(step)
+        append = self.encode(step, writes, saves)
         if append is None:
             self.on_time()
             return

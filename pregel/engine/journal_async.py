@@ -37,10 +37,11 @@ class AwaitingJournal(Journal):
 
     async def store(self, step: Step) -> None:
         """Store a step's records as the durability says. To be awaited `whole`: half of it is a gap."""
-        if missing := self.ledger.missing(step.writes, step.saves):
+        writes, saves = step.records()
+        if missing := self.ledger.missing(writes, saves):
             await self.saver.aintern(missing)
         failed = self.failure
-        append = self.encode(step)
+        append = self.encode(step, writes, saves)
         if append is None:
             await self.on_time()
             return

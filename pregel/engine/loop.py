@@ -22,7 +22,7 @@ from pregel.engine.barrier import Barrier, row_of, run_pure, take_in
 from pregel.engine.effects import Done, Event, Flow, Result, RunStatus, Step
 from pregel.engine.frame import Frame
 from pregel.engine.plan import INTERRUPT_SEEN, plan
-from pregel.engine.resume import Entry, Opening, begin, commit
+from pregel.engine.resume import Entry, Opening, begin, commit, commit_alone
 from pregel.engine.show import interrupt_update, paused, resumed, state_values, touches
 from pregel.engine.task import Task, Tries, handling
 from pregel.engine.trace import show_checkpoint
@@ -78,11 +78,10 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             elif tasks[0].node.pure:
                 heard = [run_pure(tasks[0])]
         barrier: Barrier | None = None
+        kept: Sequence[tuple[str, Any]] | None = None
         if heard is not None and _ended_well(heard, tasks[0]):
             finished = tasks
-            row = take_in(frame, tasks[0], heard[0].writes, step)  # type: ignore[attr-defined]  # it is a Done
-            if row is not None:
-                step.writes.append(row)
+            kept = take_in(frame, tasks[0], heard[0].writes, step)  # type: ignore[attr-defined]  # it is a Done
         else:
             barrier = Barrier(frame, tasks, ready)
             step = yield from barrier.gather(step, heard)
@@ -90,7 +89,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
                 return (yield from _unapplied(frame, step, barrier))
             step.writes += barrier.unsaved
             finished = barrier.in_order
-        failure = _apply(frame, step, finished)
+        failure = _apply(frame, step, finished, kept)
         if failure is not None:
             return (yield from close(frame, step, "failed", error=failure))
         frame.tasks_fresh = True
@@ -121,11 +120,16 @@ def _ended_well(heard: Sequence[Event], task: Task) -> bool:
     return len(heard) == 1 and heard[0].__class__ is Done and heard[0].task is task
 
 
-def _apply(frame: Frame, step: Step, tasks: Sequence[Task]) -> Exception | None:
-    """Apply a whole step and queue its checkpoint; the exception when a reducer or a channel refused."""
+def _apply(frame: Frame, step: Step, tasks: Sequence[Task], kept: Sequence[tuple[str, Any]] | None) -> Exception | None:
+    """Apply a whole step and queue its checkpoint; the exception when a reducer or a channel refused.
+
+    `kept`: what the journal keeps of a task that was alone, which goes with the checkpoint.
+    """
     try:
         applied = apply(frame.plan, frame.state, tasks)
     except Exception as error:
+        if kept is not None:
+            step.writes.append(row_of(frame, tasks[0], kept))
         where = f" of thread {frame.run.thread!r}" if frame.run.thread else ""
         writers = ", ".join(dict.fromkeys(task.name for task in tasks))
         with suppress(Exception):  # one that takes no note is raised as it is
@@ -133,9 +137,12 @@ def _apply(frame: Frame, step: Step, tasks: Sequence[Task]) -> Exception | None:
         return error
     if frame.journal is None:
         frame.state.step += 1
+    elif kept is not None and frame.says_alone(tasks[0]):
+        commit_alone(frame, step, applied, tasks[0], kept)
     else:
-        paths = tuple([task.path_text for task in tasks])
-        commit(frame, step, applied, "loop", paths)
+        if kept is not None:
+            step.writes.append(row_of(frame, tasks[0], kept))
+        commit(frame, step, applied, "loop", tuple([task.path_text for task in tasks]))
     if (frame.watched or not frame.emitted) and touches(frame.output_keys, tasks):
         show_values(frame, step)
     return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -56,13 +57,20 @@ def _things(thing: Any) -> Iterator[Any]:
 
 
 def _referred(function: Any) -> Iterator[Any]:
-    try:
-        seen = inspect.getclosurevars(inspect.unwrap(function))
-    except (TypeError, ValueError):
-        return
-    for thing in (*seen.nonlocals.values(), *seen.globals.values()):
-        yield thing
-        yield from (step for step in getattr(thing, "steps", None) or ())
+    """What a function's code names, in its closure and among its globals; each time anew, since both may change."""
+    function = inspect.unwrap(function)
+    code, known = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    for cell in getattr(function, "__closure__", None) or ():
+        with suppress(ValueError):  # nothing is in it yet
+            yield from _with_steps(cell.cell_contents)
+    for name in () if code is None else code.co_names:
+        if name in known:
+            yield from _with_steps(known[name])
+
+
+def _with_steps(thing: Any) -> Iterator[Any]:
+    yield thing
+    yield from getattr(thing, "steps", None) or ()
 
 
 def subgraphs(graph: Pregel, namespace: str | None = None, *, recurse: bool = False) -> Iterator[tuple[str, Pregel]]:

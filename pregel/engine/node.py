@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from pregel.errors import DefinitionError
 from pregel.runnable import Runnable, RunnableSequence, coerce_to_runnable
-from pregel.types import CachePolicy, RetryPolicy, TimeoutPolicy, checked_policies
+from pregel.types import CachePolicy, RetryPolicy, TimeoutPolicy, TracePolicy, checked_policies
 
 if TYPE_CHECKING:
     from pregel.engine.caching import Caching
@@ -146,6 +146,7 @@ class PregelNode:
         "subgraphs",
         "tags",
         "timeout",
+        "trace_policy",
         "triggers",
         "writers",
     )
@@ -167,6 +168,7 @@ class PregelNode:
         subgraphs: Sequence[Any] = (),
         is_error_handler: bool = False,
         error_handler: str | None = None,
+        trace_policy: TracePolicy | None = None,
     ) -> None:
         self.channels: str | list[str] = channels if isinstance(channels, str) else list(channels)
         self.keys = () if isinstance(channels, str) else tuple(channels)
@@ -184,6 +186,7 @@ class PregelNode:
         self.subgraphs = list(subgraphs)
         self.is_error_handler = is_error_handler
         self.error_handler = error_handler  # the node that runs when this one has failed for good
+        self.trace_policy = trace_policy  # of a subgraph; other nodes record by themselves
         self.subgraph: Any = bound if getattr(bound, "is_graph", False) else None
         self.pure_input = mapper is None or getattr(mapper, "plain", False)  # reading calls no user code
         # Raises for an input that this node, START, would refuse; a pure one runs before anything is stored anyway.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pregel.channels import BaseChannel, UntrackedValue
 from pregel.channels.base import of_kind
+from pregel.checkpoint.keys import pull_text
 from pregel.engine.node import PregelNode
 from pregel.engine.task import PULL, PUSH, Task
 from pregel.errors import InvalidUpdateError, UnknownTargetError
@@ -71,6 +72,7 @@ class Plan:
         "logged",
         "nodes",
         "output_keys",
+        "paths",
         "policed",
         "pulls",
         "step_timeout",
@@ -93,6 +95,7 @@ class Plan:
         self.channels = dict(channels)
         self.joins = dict(joins or {})
         self.pulls = {name: (PULL, name) for name in nodes}
+        self.paths = {name: (pull_text(name),) for name in nodes}  # what a step of this one task applied
         self.triggers = {name: tuple(sorted(node.triggers)) for name, node in nodes.items()}
         self.trigger_to_nodes: dict[str, list[str]] = {}
         for name, node in nodes.items():

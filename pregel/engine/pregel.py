@@ -1,62 +1,43 @@
 """Pregel: a compiled graph, and everything that can be done with one.
 
-Each pair of methods (``invoke`` and ``ainvoke``, ``get_state`` and ``aget_state``, ...) is two thin ends over one
-flow: the one drives it blocking, the other awaiting.
+How it runs is `engine.verbs`, how its threads are read and changed `engine.states`. Each pair of methods there
+(``invoke`` and ``ainvoke``, ``get_state`` and ``aget_state``, ...) is two thin ends over one flow: the one drives it
+blocking, the other awaiting.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pregel.channels import BaseChannel, Topic
 from pregel.channels.base import of_kind
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.config import RunnableConfig, merge_configs
-from pregel.constants import LIFECYCLE
-from pregel.engine.above import above
-from pregel.engine.admin import history_flow, state_flow, update_flow
-from pregel.engine.authority import ClaimMissed
-from pregel.engine.call import Call, names_of, require_saver
-from pregel.engine.check import check_graph, checked_updates
-from pregel.engine.chunks import chunk_shape
+from pregel.engine.call import names_of, require_saver
+from pregel.engine.check import check_graph
 from pregel.engine.contend import checked_concurrency
-from pregel.engine.frame import Frame
-from pregel.engine.journal import BlockingJournal
 from pregel.engine.nested import stable_namespace, subgraphs
 from pregel.engine.node import NodeBuilder, PregelNode
 from pregel.engine.plan import TASKS, Plan, Policies
-from pregel.engine.running import Running
-from pregel.engine.snapshot import empty_snapshot
-from pregel.engine.tries import (
-    adriven,
-    awaiting_driver,
-    awaiting_journal,
-    blocking_driver,
-    driven,
-    let_go,
-    output_of,
-    parked_at,
-    unparked,
-)
-from pregel.errors import DefinitionError, InvalidInputError, NotBuiltError, ThreadBusy
-from pregel.runnable import Runnable
+from pregel.engine.states import States
+from pregel.engine.verbs import Verbs
+from pregel.errors import DefinitionError, InvalidInputError
 from pregel.types import (
     Send,
-    StateSnapshot,
-    StateUpdate,
     checked_policies,
     ensure_valid_cache,
     ensure_valid_checkpointer,
     ensure_valid_store,
 )
+from pregel.typing import AnyContextT, InputT, OutputT, StateT
 
 if TYPE_CHECKING:
     from pregel.engine.threads import Threads
 
 
-class Pregel(Runnable):
+class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States):
     """A compiled graph over named channels.
 
     `nodes` wake on channels and write to channels; `input_channels` take the input, `output_channels` make the output,
@@ -117,8 +98,7 @@ class Pregel(Runnable):
         self.context_schema, self.config, self.name = context_schema, config, name
         self.concurrency, self.wait = checked_concurrency(concurrency, wait), wait
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
-        if stream_transformers:
-            raise NotBuiltError("stream_transformers are not built yet.", fix="Leave them out.")
+        self.stream_transformers = tuple(stream_transformers or ())
         if auto_validate:
             self.validate()
         self.register_types()
@@ -156,7 +136,7 @@ class Pregel(Runnable):
     def _data_channels(self) -> dict[str, BaseChannel[Any, Any, Any]]:
         return of_kind(self.channels, BaseChannel)  # type: ignore[type-abstract]
 
-    def validate(self) -> Pregel:
+    def validate(self) -> Self:
         """This graph; GraphValidationError with everything that is wrong with it."""
         check_graph(self)
         return self
@@ -217,7 +197,7 @@ class Pregel(Runnable):
             raise InvalidInputError(f"No node is called {', '.join(map(repr, unknown))}.", fix="Give names of nodes.")
         return [node_namespace(self.get_name(), name) for name in names]
 
-    def copy(self, update: Mapping[str, Any] | None = None) -> Pregel:
+    def copy(self, update: Mapping[str, Any] | None = None) -> Self:
         """Another instance with some attributes replaced."""
         clone = copy.copy(self)
         for name, value in (update or {}).items():
@@ -225,221 +205,9 @@ class Pregel(Runnable):
         clone._prepare()
         return clone
 
-    def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Pregel:
+    def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> Self:
         """Another instance whose calls start from this config."""
         return self.copy({"config": merge_configs(self.config, config, kwargs)})
-
-    def call(self, value: Any, running: Any) -> Any:
-        """The output, as a step of a chain: inside a node it runs as part of that node."""
-        return self.invoke(value, None if isinstance(running, Running) else running.config)
-
-    async def acall(self, value: Any, running: Any) -> Any:
-        """The same, awaited."""
-        return await self.ainvoke(value, None if isinstance(running, Running) else running.config)
-
-    # -- running -----------------------------------------------------------------------------------------------------
-
-    def invoke(  # type: ignore[override]  # a graph takes more than a runnable
-        self,
-        input: Any,
-        config: RunnableConfig | None = None,
-        *,
-        context: Any = None,
-        stream_mode: str | Sequence[str] = "values",
-        output_keys: str | Sequence[str] | None = None,
-        interrupt_before: str | Sequence[str] | None = None,
-        interrupt_after: str | Sequence[str] | None = None,
-        durability: str | None = None,
-        control: Any = None,
-        concurrency: str | None = None,
-        wait: float | None = None,
-        version: str = "v1",
-        print_mode: str | Sequence[str] = (),
-    ) -> Any:
-        """The output of a run: the values of the output channels, None when nothing was ever written to them.
-
-        When the run paused on questions, the dict has them under ``__interrupt__``; ``version="v2"`` returns a
-        `GraphOutput` instead. Another `stream_mode` returns the list of chunks. `print_mode` prints chunks of these
-        modes. Raises what a node raised, and the named errors of `pregel.errors`.
-
-        `concurrency` says what happens when another run holds the thread: "reject", "enqueue", "interrupt" or
-        "rollback"; `wait` is how many seconds the last three wait for it. Both default to those of the graph.
-        """
-        arguments = _arguments(
-            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
-        )
-        arguments |= {"concurrency": concurrency, "wait": wait}
-        if stream_mode != "values":
-            return list(self._stream(input, config, stream_mode, arguments))
-        call = Call(self, input, config, **arguments)
-        if call.nested is not None and (made := call.made(waits=False)) is not None:
-            return made.push().result()
-        while True:
-            driver = blocking_driver(call)
-            try:
-                tell = None if call.callbacks is None else call.callbacks.tell
-                result = driver.run(call.wants, tell)
-            except (ClaimMissed, ThreadBusy) as error:
-                call.contend(error, driver.journal)
-                continue
-            if result.error is not None:
-                raise let_go(result)
-            return output_of(call, result)
-
-    async def ainvoke(  # type: ignore[override]  # a graph takes more than a runnable
-        self,
-        input: Any,
-        config: RunnableConfig | None = None,
-        *,
-        context: Any = None,
-        stream_mode: str | Sequence[str] = "values",
-        output_keys: str | Sequence[str] | None = None,
-        interrupt_before: str | Sequence[str] | None = None,
-        interrupt_after: str | Sequence[str] | None = None,
-        durability: str | None = None,
-        control: Any = None,
-        concurrency: str | None = None,
-        wait: float | None = None,
-        version: str = "v1",
-        print_mode: str | Sequence[str] = (),
-    ) -> Any:
-        """Like `invoke`, awaited."""
-        arguments = _arguments(
-            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
-        )
-        arguments |= {"concurrency": concurrency, "wait": wait}
-        if stream_mode != "values":
-            return [chunk async for chunk in self._astream(input, config, stream_mode, arguments)]
-        call = Call(self, input, config, **arguments)
-        if call.nested is not None and (made := call.made(waits=True)) is not None:
-            return await made.push()
-        while True:
-            driver = awaiting_driver(call)
-            try:
-                atell = None if call.callbacks is None else call.callbacks.atell
-                result = await driver.run(call.wants, atell)
-            except (ClaimMissed, ThreadBusy) as error:
-                await call.acontend(error, driver.journal)
-                continue
-            if result.error is not None:
-                raise let_go(result)
-            return output_of(call, result)
-
-    def stream(  # type: ignore[override]  # a graph takes more than a runnable
-        self,
-        input: Any,
-        config: RunnableConfig | None = None,
-        *,
-        context: Any = None,
-        stream_mode: str | Sequence[str] | None = None,
-        output_keys: str | Sequence[str] | None = None,
-        interrupt_before: str | Sequence[str] | None = None,
-        interrupt_after: str | Sequence[str] | None = None,
-        durability: str | None = None,
-        control: Any = None,
-        concurrency: str | None = None,
-        wait: float | None = None,
-        subgraphs: bool = False,
-        debug: bool | None = None,
-        version: str = "v1",
-        print_mode: str | Sequence[str] = (),
-    ) -> Iterator[Any]:
-        """What a run shows while it goes. The run moves only while somebody pulls; closing the iterator winds it down.
-
-        One mode gives payloads, a sequence of modes gives ``(mode, payload)``; with `subgraphs` each is led by its
-        namespace tuple. With ``version="v2"`` each is a dict with `type`, `ns` and `data`. `print_mode` prints chunks
-        of these modes as well; `debug` prints updates and values.
-        """
-        arguments = _arguments(
-            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
-        )
-        arguments |= {"concurrency": concurrency, "wait": wait}
-        return self._stream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
-
-    def astream(  # type: ignore[override]  # a graph takes more than a runnable
-        self,
-        input: Any,
-        config: RunnableConfig | None = None,
-        *,
-        context: Any = None,
-        stream_mode: str | Sequence[str] | None = None,
-        output_keys: str | Sequence[str] | None = None,
-        interrupt_before: str | Sequence[str] | None = None,
-        interrupt_after: str | Sequence[str] | None = None,
-        durability: str | None = None,
-        control: Any = None,
-        concurrency: str | None = None,
-        wait: float | None = None,
-        subgraphs: bool = False,
-        debug: bool | None = None,
-        version: str = "v1",
-        print_mode: str | Sequence[str] = (),
-    ) -> AsyncIterator[Any]:
-        """Like `stream`, awaited."""
-        arguments = _arguments(
-            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
-        )
-        arguments |= {"concurrency": concurrency, "wait": wait}
-        return self._astream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
-
-    def _stream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> Iterator[Any]:
-        call, shape = self._streaming(input, config, mode, arguments)
-        while True:
-            driver = blocking_driver(call)
-            chunks = driver.chunks()
-            parked = parked_at(driver, chunks)
-            try:
-                for chunk in chunks:
-                    if call.callbacks is not None and chunk[1] == LIFECYCLE:
-                        call.callbacks.tell(chunk[2])
-                    elif call.wants(chunk):
-                        parked.touch()
-                        yield shape(chunk)
-            except (ClaimMissed, ThreadBusy) as error:
-                call.contend(error, driver.journal)
-                continue
-            finally:
-                chunks.close()  # type: ignore[attr-defined]  # it is a generator
-                unparked(driver)
-            if driver.result is not None and driver.result.error is not None:
-                raise let_go(driver.result)
-            if driver.result is not None and driver.result.status == "parent":
-                raise above(call.nested, driver.result.command)
-            return
-
-    async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
-        call, shape = self._streaming(input, config, mode, arguments)
-        while True:
-            driver = awaiting_driver(call)
-            chunks = driver.chunks()
-            parked = parked_at(driver, chunks)
-            try:
-                async for chunk in chunks:
-                    if call.callbacks is not None and chunk[1] == LIFECYCLE:
-                        await call.callbacks.atell(chunk[2])
-                    elif call.wants(chunk):
-                        parked.touch()
-                        yield shape(chunk)
-            except (ClaimMissed, ThreadBusy) as error:
-                await call.acontend(error, driver.journal)
-                continue
-            finally:
-                await chunks.aclose()  # type: ignore[attr-defined]  # it is a generator
-                unparked(driver)
-            if driver.result is not None and driver.result.error is not None:
-                raise let_go(driver.result)
-            if driver.result is not None and driver.result.status == "parent":
-                raise above(call.nested, driver.result.command)
-            return
-
-    def _streaming(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> tuple[Call, Any]:
-        mode = self.stream_mode if mode is None else mode
-        modes = (mode,) if isinstance(mode, str) else tuple(mode)
-        if arguments.get("output_keys") is None:
-            arguments["output_keys"] = self.stream_channels_asis
-        call = Call(self, input, config, modes=modes, **arguments)
-        tagged = not isinstance(mode, str)
-        return call, chunk_shape(self, version=call.version, tagged=tagged, subgraphs=call.subgraphs)
 
     def get_subgraphs(self, *, namespace: str | None = None, recurse: bool = False) -> Iterator[tuple[str, Pregel]]:
         """(namespace, graph) of the graphs that are nodes of this one, or that a node's code refers to.
@@ -463,131 +231,6 @@ class Pregel(Runnable):
 
         return Threads(self)
 
-    # -- state -------------------------------------------------------------------------------------------------------
-
-    def get_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-        """The state of a thread, or of one of its checkpoints when the config has a ``checkpoint_id``.
-
-        An unknown thread has an empty state. NoCheckpointerError without a saver.
-        """
-        call, frame = self._reading(config, BlockingJournal)
-        flow = state_flow(frame, call.checkpoint, subgraphs=subgraphs)
-        return driven(flow, frame) or empty_snapshot(config)
-
-    async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-        """Like `get_state`, awaited."""
-        call, frame = self._reading(config, awaiting_journal())
-        flow = state_flow(frame, call.checkpoint, subgraphs=subgraphs)
-        return await adriven(flow, frame) or empty_snapshot(config)
-
-    def get_state_history(
-        self,
-        config: RunnableConfig,
-        *,
-        filter: Mapping[str, Any] | None = None,
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
-    ) -> Iterator[StateSnapshot]:
-        """The checkpoints of a thread, newest first, over all branches; just the one that the config addresses, if any.
-
-        `filter` compares metadata, `before` is a config whose checkpoint comes after those returned.
-        """
-        call, frame = self._reading(config, BlockingJournal)
-        yield from driven(history_flow(frame, call.page(filter, before, limit), call.checkpoint), frame)
-
-    async def aget_state_history(
-        self,
-        config: RunnableConfig,
-        *,
-        filter: Mapping[str, Any] | None = None,
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
-    ) -> AsyncIterator[StateSnapshot]:
-        """Like `get_state_history`, awaited."""
-        call, frame = self._reading(config, awaiting_journal())
-        for snapshot in await adriven(history_flow(frame, call.page(filter, before, limit), call.checkpoint), frame):
-            yield snapshot
-
-    def update_state(
-        self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
-    ) -> RunnableConfig:
-        """The config of a new checkpoint, made as if `as_node` (inferred when it is clear) had returned `values`."""
-        return self.bulk_update_state(config, [[StateUpdate(values, as_node, task_id)]])
-
-    async def aupdate_state(
-        self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
-    ) -> RunnableConfig:
-        """Like `update_state`, awaited."""
-        return await self.abulk_update_state(config, [[StateUpdate(values, as_node, task_id)]])
-
-    def bulk_update_state(self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]) -> RunnableConfig:
-        """The config of the last of several supersteps of updates, one checkpoint each, stored together."""
-        checked = checked_updates(supersteps)
-        call = self._addressed(config)
-        while True:
-            frame = call.reading(BlockingJournal)
-            try:
-                result = driven(update_flow(frame, call.checkpoint, checked), frame)
-            except ClaimMissed as error:
-                call.contend(error, frame.run.journal)
-                continue
-            if result.error is not None:
-                raise let_go(result)
-            config_of_last: RunnableConfig = result.values
-            return config_of_last
-
-    async def abulk_update_state(
-        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
-    ) -> RunnableConfig:
-        """Like `bulk_update_state`, awaited."""
-        checked = checked_updates(supersteps)
-        call = self._addressed(config)
-        while True:
-            frame = call.reading(awaiting_journal())
-            try:
-                result = await adriven(update_flow(frame, call.checkpoint, checked), frame)
-            except ClaimMissed as error:
-                await call.acontend(error, frame.run.journal)
-                continue
-            if result.error is not None:
-                raise let_go(result)
-            config_of_last: RunnableConfig = result.values
-            return config_of_last
-
-    def _reading(self, config: RunnableConfig, kind: Any) -> tuple[Call, Frame]:
-        call = self._addressed(config)
-        return call, call.reading(kind)
-
-    def _addressed(self, config: RunnableConfig) -> Call:
-        """A call about a thread, which runs no node."""
-        require_saver(self)
-        call = Call(self, None, config)
-        call.nested = None
-        return call
-
 
 def _keys(channels: str | Sequence[str]) -> str | tuple[str, ...]:
     return channels if isinstance(channels, str) else tuple(channels)
-
-
-def _arguments(
-    context: Any,
-    output_keys: Any,
-    before: Any,
-    after: Any,
-    durability: Any,
-    control: Any,
-    version: str,
-    print_mode: Any,
-    debug: bool | None = None,
-) -> dict[str, Any]:
-    return {
-        "context": context,
-        "output_keys": output_keys,
-        "interrupt_before": before,
-        "interrupt_after": after,
-        "durability": durability,
-        "control": control,
-        "version": version,
-        "print_mode": ("updates", "values") if debug else print_mode,
-    }

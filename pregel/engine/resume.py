@@ -22,13 +22,14 @@ from pregel.checkpoint.records import (
     MEMO,
     RESUME,
     Load,
+    Lone,
     Save,
     Saved,
     Source,
     TaskWrites,
     Write,
 )
-from pregel.engine.apply import Applied, Input, apply, values_of
+from pregel.engine.apply import Applied, Input, apply, stored_values, values_of
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.command import command_writes
 from pregel.engine.effects import Cancel, Flow, Loaded, Result, Step
@@ -50,6 +51,7 @@ from pregel.errors import (
 )
 from pregel.types import Command
 
+_lone = partial(tuple.__new__, Lone)
 _save = partial(tuple.__new__, Save)  # a third of the cost of calling the class
 
 FINGERPRINT = "input_fingerprint"
@@ -161,7 +163,7 @@ def _unmoved(frame: Frame) -> Flow[None]:
 
 
 class Refused(Exception):
-    """An input that the schema of the graph does not admit: `error` is what its check raised."""
+    """An input or an answer that its schema does not admit: `error` is what its check raised."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
@@ -338,11 +340,23 @@ def _bind(
     given = {id: answer for id, answer in handed_down.items() if id in questions}
     if resume is not None:
         answered = frozenset(id for found in answers.values() for id in found)
-        given.update(_answers(frame, questions, resume, answered))
+        new = _answers(frame, questions, resume, answered)
+        _check_types(new)
+        given.update(new)
     bound: dict[str, dict[str, Any]] = {}
     for id, answer in given.items():
         bound.setdefault(questions[id], {})[id] = answer
     return bound
+
+
+def _check_types(answers: Mapping[str, Any]) -> None:
+    """Have the answers checked whose types this process knows; Refused for one that does not fit."""
+    from pregel.engine.pydantic_answers import check_answers  # few runs are answers
+
+    try:
+        check_answers(answers)
+    except Exception as error:
+        raise Refused(error) from error
 
 
 def _answers(
@@ -469,4 +483,33 @@ def commit(frame: Frame, step: Step, applied: Applied, source: Source, paths: Se
             )
         )
         frame.stored = True
+    state.step += 1
+
+
+def commit_alone(frame: Frame, step: Step, applied: Applied, task: Task, kept: Sequence[tuple[str, Any]]) -> None:
+    """The same for a superstep of one triggered task, with what the journal keeps of the task."""
+    state = frame.state
+    name, parent, (changed, marked) = task.name, state.checkpoint, applied
+    state.checkpoint = id = frame.run.ids.next(state.step)
+    state.lineage = lineage = Lineage(state.lineage, frame.plan.paths[name])
+    step.saves.append(
+        _lone(
+            (
+                frame.ns,
+                id,
+                parent,
+                state.step,
+                name,
+                task.triggers,
+                tuple(kept),
+                state.counter,
+                tuple(changed),
+                tuple(stored_values(state, changed)),
+                tuple(state.seen[name].items()) if marked else None,
+                tuple(state.updated or ()),
+                frame.metadata,
+                lineage,
+            )
+        )
+    )
     state.step += 1

@@ -95,10 +95,11 @@ class Running:
             raise self.asks(Interrupt(value, id))
 
     def _ask_typed(self, id: str, value: Any, schema: Any) -> Any:
-        from pregel.engine.pydantic_answers import json_schema, validated
+        from pregel.engine.pydantic_answers import json_schema, remember, validated
 
         if id in self.answers:
             return validated(self.answers[id], schema, id)
+        remember(id, schema)
         raise self.asks(Interrupt(value, id, response_schema=json_schema(schema)))
 
     def asks(self, question: Interrupt) -> GraphInterrupt:

@@ -21,7 +21,7 @@ from pregel.engine.body import run_body
 from pregel.engine.calls import CallTask
 from pregel.engine.effects import Done, Due, Event, Failed, Gone, Paused, Result, Step, TaskEvent
 from pregel.errors import GraphBubbleUp, GraphDrained, ParentCommand
-from pregel.telemetry import STATUS
+from pregel.telemetry import INPUT, OUTPUT, STATUS
 
 if TYPE_CHECKING:
     from pregel.engine.drive_async import AwaitingDriver
@@ -137,6 +137,7 @@ class Trail:
             return run_body(task)
         try:
             with at.begin().inside():
+                self._record(task)
                 return run_body(task)
         finally:
             at.ended = time.time_ns()
@@ -150,9 +151,16 @@ class Trail:
             return await arun_body(task)
         try:
             with at.begin().inside():
+                self._record(task)
                 return await arun_body(task)
         finally:
             at.ended = time.time_ns()
+
+    def _record(self, task: Task) -> None:
+        """What its TracePolicy lets through of a subgraph that has ended; other nodes record by themselves."""
+        if (policy := task.node.trace_policy) is not None and task.phase == "leave":
+            self.telemetry.record(INPUT, task.read(), policy.process_inputs)
+            self.telemetry.record(OUTPUT, task.output, policy.process_outputs)
 
     # -- what happens to the run -------------------------------------------------------------------------------------
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pregel.checkpoint.keys import TaskName, hash16
-from pregel.engine.ids import task_parts, uuid_text
+from pregel.checkpoint.keys import PULL as PULL
+from pregel.checkpoint.keys import TaskName, hash16, task_parts
+from pregel.engine.ids import uuid_text
 from pregel.engine.running import Running
 from pregel.engine.state import hand_out
 from pregel.errors import NodeError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pregel.engine.future import CallFuture
     from pregel.engine.node import PregelNode
 
-PULL, PUSH, HANDLER = "__pregel_pull", "__pregel_push", "node_error_handler"
+PUSH, HANDLER = "__pregel_push", "node_error_handler"
 LAST = 1 << 62  # a place after all Sends
 PULL_TEXT = f"~{PULL}, "
 Path = tuple[Any, ...]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from pregel.checkpoint.records import ERROR, INTERRUPT, Save, Saved, Write
+from pregel.checkpoint.records import ERROR, INTERRUPT, Lone, Save, Saved, Write
 from pregel.config import RunnableConfig
 from pregel.engine.show import state_values, visible
 from pregel.types import Interrupt, PregelTask
@@ -62,7 +62,7 @@ def show_checkpoint(frame: Frame, step: Step, tasks: Iterable[Task], saved: Save
     if frame.journal is None or frame.shows.isdisjoint(("checkpoints", "debug")):
         return
     made = next((save for save in reversed(step.saves) if save.ns == frame.ns), None)
-    at: Save | Saved | None = made if made is not None else saved
+    at: Save | Lone | Saved | None = made if made is not None else saved
     if at is None or at.id == frame.traced_id:
         return
     frame.traced_id = at.id

@@ -1,4 +1,4 @@
-"""Arguments that the reference has and we answer for: renamed ones with a warning, unbuilt ones with an error."""
+"""Arguments that the reference has and we answer for: renamed ones with a warning."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from pregel.errors import NotBuiltError
 from pregel.warnings import LangGraphDeprecatedSinceV05, LangGraphDeprecatedSinceV10
 
 _SINCE = {"config_schema": LangGraphDeprecatedSinceV10}
@@ -20,10 +19,3 @@ def renamed(where: str, given: Mapping[str, Any], **names: str) -> dict[str, Any
         message = f"`{old}` is deprecated and will be removed. Please use `{names[old]}` instead."
         warnings.warn(message, _SINCE.get(old, LangGraphDeprecatedSinceV05), stacklevel=3)
     return {names[old]: value for old, value in given.items()}
-
-
-def refuse_unbuilt(**options: Any) -> None:
-    """NotBuiltError when an option that does nothing yet has a value."""
-    for name, value in options.items():
-        if value is not None:
-            raise NotBuiltError(f"{name}= is not built yet.", fix=f"Leave {name} out.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 from pregel.channels import BaseChannel
 from pregel.config import RunnableConfig
 from pregel.engine.pregel import Pregel
+from pregel.graph import pydantic_adapter
 from pregel.graph.branch import BranchSpec
 from pregel.graph.check import checks_of
 from pregel.graph.lower import lower
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 adapters["langchain_core"] = connect
 
 
-class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
+class CompiledStateGraph(Pregel[StateT, ContextT, InputT, OutputT], Generic[StateT, ContextT, InputT, OutputT]):
     """What `StateGraph.compile` returns: ``invoke``, ``stream``, ``get_state`` and the rest are Pregel's.
 
     `output_mapper` makes the output schema's instance from a dict; None where the output is a dict.
@@ -67,6 +68,25 @@ class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
 
         return describe(self, xray=xray)
 
+    def get_context_jsonschema(self) -> dict[str, Any] | None:
+        """The JSON schema of the context; None without a context schema."""
+        from pregel.graph.json_schema import json_schema
+
+        schema = self.context_schema
+        return None if schema is None else json_schema(schema, getattr(schema, "__name__", "Context"))
+
+    def get_input_schema(self, config: RunnableConfig | None = None) -> type:
+        """The input as a pydantic model (extra ``agents``): the schema itself when it is one."""
+        return self._model(self.builder.input_schema, self.get_name("Input"))
+
+    def get_output_schema(self, config: RunnableConfig | None = None) -> type:
+        """The same for the output; none of its keys is required."""
+        return self._model(self.builder.output_schema, self.get_name("Output"), optional=True)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """The graph as a notebook shows it: a picture."""
+        return self.get_graph()._repr_mimebundle_(**kwargs)
+
     async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
         """The nodes and edges."""
         return self.get_graph(config, xray=xray)
@@ -104,6 +124,12 @@ class CompiledStateGraph(Pregel, Generic[StateT, ContextT, InputT, OutputT]):
     def typed_state(self, values: Any) -> Any:
         """Values as an instance of the state schema; as they are where they do not make one."""
         return _made(self.state_mapper, values)
+
+    def _model(self, schema: Any, name: str, *, optional: bool = False) -> type:
+        from pregel.graph.json_schema import fields_of
+
+        stored = [key for key, value in self.builder.schemas[schema].items() if isinstance(value, BaseChannel)]
+        return pydantic_adapter.model_of(schema, name, fields_of(schema, stored, optional=optional))
 
     def _json_schema(self, schema: Any, side: str) -> dict[str, Any]:
         from pregel.graph.json_schema import json_schema

@@ -6,7 +6,7 @@ import collections.abc
 import dataclasses
 import enum
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin, is_typeddict
 
 from typing_extensions import ReadOnly
@@ -40,6 +40,23 @@ def json_schema(schema: Any, title: str, keys: Mapping[str, Any] | None = None) 
     if not is_annotated(schema):
         return {"title": title, **type_schema(schema)}
     return _object(schema, title, keys)
+
+
+def fields_of(schema: Any, keys: Collection[str], *, optional: bool = False) -> dict[str, tuple[Any, Any]]:
+    """The annotation and the default of each key, as a model has them: ``...`` for none."""
+    fields: dict[str, tuple[Any, Any]] = {}
+    for key, hint in annotations_of(schema).items() if is_annotated(schema) else ():
+        if key not in keys:
+            continue
+        required = _is_required(schema, key, hint) and not optional
+        while get_origin(hint) in (Required, NotRequired, ReadOnly):
+            hint = get_args(hint)[0]
+        if required:
+            fields[key] = hint, ...
+        else:
+            make = default_of(schema, key)
+            fields[key] = hint | None, None if make is None else make()
+    return fields
 
 
 def type_schema(hint: Any) -> Json:

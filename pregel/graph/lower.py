@@ -32,6 +32,7 @@ from pregel.graph.schema import Channel, Mapper, channel_keys, managed_keys, map
 from pregel.graph.spec import DEFAULT_HANDLER, StateNodeSpec, command_ends_of
 from pregel.graph.write import InputWriter, RootWriter, StateWriter, UnknownKeys
 from pregel.runnable import Runnable, coerce_to_runnable
+from pregel.types import TracePolicy
 
 if TYPE_CHECKING:
     from pregel.graph.state import AnyStateGraph
@@ -120,7 +121,7 @@ class Lowering:
         return PregelNode(
             channels=ROOT if keys == (ROOT,) else keys,
             triggers=[] if handles else [self.wakes[name][0], *self.joined.get(name, ())],
-            bound=self.bound(spec.runnable),
+            bound=self.bound(spec.runnable, None if subgraph is not None else spec.trace_policy),
             mapper=self.mappers[spec.input_schema] or _picker(subgraph),
             managed=self.managed[spec.input_schema],
             writers=[self.writer(name, spec, surplus=subgraph is not None), *self.routes(name)],
@@ -131,15 +132,20 @@ class Lowering:
             is_error_handler=handles,
             metadata=spec.metadata,
             subgraphs=[subgraph] if subgraph is not None else [],
+            trace_policy=spec.trace_policy if subgraph is not None else None,
         )
 
-    def bound(self, runnable: Runnable) -> Runnable:
+    def bound(self, runnable: Runnable, policy: TracePolicy | None = None) -> Runnable:
         """What a node calls; in a process that uses LangChain its ambient config is set around it."""
-        if "langchain_core" not in sys.modules:
-            return runnable
-        from pregel.interop.langchain import under_langchain
+        if "langchain_core" in sys.modules:
+            from pregel.interop.langchain import under_langchain
 
-        return under_langchain(runnable)
+            runnable = under_langchain(runnable)
+        if policy is None:
+            return runnable
+        from pregel.graph.recorded import Recorded  # few nodes have a policy
+
+        return Recorded(runnable, policy)
 
     def default_handler_spec(self) -> StateNodeSpec:
         """The handler of all nodes that have none of their own; it reads the whole state."""

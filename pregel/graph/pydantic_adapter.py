@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Annotated, Any
 
+from pregel.extras import extra
+
 Check = Callable[[Any], Any]
 
 
@@ -77,6 +79,29 @@ def json_schema(schema: Any) -> dict[str, Any] | None:
         return pydantic.TypeAdapter(schema).json_schema()
     except (pydantic.PydanticUserError, pydantic.errors.PydanticSchemaGenerationError):
         return None
+
+
+def model_of(schema: Any, name: str, keys: Mapping[str, tuple[Any, Any]]) -> type:
+    """A model with these keys, each an annotation and a default (``...``: none); a schema that is a model itself."""
+    with extra("agents", f"the model {name}", instead="get_input_jsonschema()"):
+        import pydantic
+    if isinstance(schema, type) and issubclass(schema, pydantic.BaseModel):
+        return schema
+    fields: dict[str, Any] = {key: (_known(pydantic, hint), default) for key, (hint, default) in keys.items()}
+    if not fields:
+        root: Any = pydantic.RootModel
+        return type(name, (root[_known(pydantic, schema)],), {"__module__": __name__})
+    model: type = pydantic.create_model(name, __config__=pydantic.ConfigDict(arbitrary_types_allowed=True), **fields)
+    return model
+
+
+def _known(pydantic: ModuleType, hint: Any) -> Any:
+    """The annotation; Any for one that pydantic does not take."""
+    try:
+        pydantic.TypeAdapter(hint, config=None)
+    except (pydantic.PydanticUserError, pydantic.errors.PydanticSchemaGenerationError):
+        return Any
+    return hint
 
 
 def _fields(schema: Any) -> Mapping[str, Any]:

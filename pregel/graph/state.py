@@ -6,16 +6,16 @@ One builder can be compiled any number of times. What is added after that is not
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Generic, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, cast, overload
 
 from pregel.channels import BaseChannel
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.constants import END, START
 from pregel.errors import DefinitionError, GraphValidationError, ReservedNameError
-from pregel.graph.arguments import refuse_unbuilt, renamed
+from pregel.graph.arguments import renamed
 from pregel.graph.branch import BranchSpec, path_map_of
 from pregel.graph.compiled import CompiledStateGraph
 from pregel.graph.lower import lower
@@ -45,6 +45,14 @@ from pregel.types import (
 )
 from pregel.typing import ContextT, InputT, OutputT, StateT
 from pregel.warnings import warn_caller
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from pregel.cache.base import BaseCache
+    from pregel.graph.action import Action, Path
+    from pregel.graph.options import NodeOptions
+    from pregel.store.base import BaseStore
 
 __all__ = ["AnyStateGraph", "CompiledStateGraph", "StateGraph"]
 
@@ -100,6 +108,10 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
 
     # -- nodes --
 
+    @overload
+    def add_node(self, node: Action[StateT, ContextT], action: None = None, **options: Unpack[NodeOptions]) -> Self: ...
+    @overload
+    def add_node(self, node: str, action: Action[StateT, ContextT], **options: Unpack[NodeOptions]) -> Self: ...
     def add_node(
         self,
         node: Any,
@@ -151,7 +163,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         )
         return self
 
-    def add_sequence(self, nodes: Sequence[Any]) -> Self:
+    def add_sequence(self, nodes: Sequence[Action[StateT, ContextT] | tuple[str, Action[StateT, ContextT]]]) -> Self:
         """Add nodes, callables or (name, callable), and an edge from each to the next."""
         if not nodes:
             raise DefinitionError("Sequence requires at least one node.")
@@ -209,8 +221,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
     def add_conditional_edges(
         self,
         source: str,
-        path: Any,
-        path_map: Mapping[Hashable, str] | Sequence[str] | None = None,
+        path: Path,
+        path_map: Mapping[Any, str] | Sequence[str] | None = None,
     ) -> Self:
         """Run what `path` answers after `source`: a name, END, a Send, or a list of those.
 
@@ -237,7 +249,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         return self.add_edge(START, key)
 
     def set_conditional_entry_point(
-        self, path: Any, path_map: Mapping[Hashable, str] | Sequence[str] | None = None
+        self, path: Path, path_map: Mapping[Any, str] | Sequence[str] | None = None
     ) -> Self:
         """The same as ``add_conditional_edges(START, path, path_map)``."""
         return self.add_conditional_edges(START, path, path_map)
@@ -259,8 +271,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         self,
         checkpointer: Checkpointer = None,
         *,
-        cache: Any = None,
-        store: Any = None,
+        cache: BaseCache[Any] | None = None,
+        store: BaseStore | None = None,
         interrupt_before: All | Sequence[str] | None = None,
         interrupt_after: All | Sequence[str] | None = None,
         debug: bool = False,
@@ -277,7 +289,6 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         warnings about the graph and its input into errors. `concurrency` and `wait` (seconds) are what a call does when
         another run holds its thread, unless the call says otherwise.
         """
-        refuse_unbuilt(transformers=transformers)
         checkpointer = ensure_valid_checkpointer(checkpointer)
         if unknown_keys not in ("error", "warn", "ignore"):
             raise DefinitionError(f"unknown_keys is {unknown_keys!r}.", fix="Use 'error', 'warn' or 'ignore'.")
@@ -296,6 +307,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             output_channels=_keys_of(self.schemas[self.output_schema]),
             stream_channels=_keys_of(self.channels),
             stream_mode="updates",
+            stream_transformers=transformers,
             checkpointer=checkpointer,
             interrupt_before_nodes=interrupt_before or [],
             interrupt_after_nodes=interrupt_after or [],

@@ -12,10 +12,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
+from operator import attrgetter
 from typing import Any
 
 from pregel.messages.base import BaseMessage
 from pregel.messages.convert import PLAIN
+
+_id_of = attrgetter("id")
 
 Places = dict[Any, int]
 """The first place at which an id, or the `id()` of a message, may stand."""
@@ -65,8 +69,8 @@ def _places_of(messages: Any) -> Places | None:
     """The places of a list of whole messages that all have an id of their own; None for anything else."""
     if type(messages) is not list or not PLAIN.issuperset(map(type, messages)):
         return None
-    places: Places = {message.id: place for place, message in enumerate(messages)}
+    places: Places = dict(zip(map(_id_of, messages), count()))
     if len(places) < len(messages) or None in places:
         return None
-    places.update((id(message), place) for place, message in enumerate(messages))
+    places.update(zip(map(id, messages), count()))
     return places

@@ -15,6 +15,7 @@ from pregel.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from pregel.runnable.compose import RunnableSequence
+    from pregel.runnable.listeners import AsyncListener, Listener
 
 Configs = RunnableConfig | Sequence[RunnableConfig] | None
 ErrorTypes = Sequence[type[BaseException]] | type[BaseException] | Callable[[BaseException], bool]
@@ -191,6 +192,30 @@ class Runnable:
         from pregel.runnable.fallbacks import RunnableWithFallbacks
 
         return RunnableWithFallbacks(self, fallbacks, exceptions_to_handle, exception_key)
+
+    def with_listeners(
+        self, *, on_start: Listener | None = None, on_end: Listener | None = None, on_error: Listener | None = None
+    ) -> Runnable:
+        """The same runnable with functions that hear of each call: its start, its end, its failure.
+
+        Each gets a `pregel.runnable.listeners.Run`, and the call's config when it has a parameter ``config``. What one
+        raises is logged.
+        """
+        from pregel.runnable.listeners import Listeners, RunnableListening
+
+        return RunnableListening(self, Listeners(on_start, on_end, on_error))
+
+    def with_alisteners(
+        self,
+        *,
+        on_start: AsyncListener | None = None,
+        on_end: AsyncListener | None = None,
+        on_error: AsyncListener | None = None,
+    ) -> Runnable:
+        """Like `with_listeners`, with coroutine functions; such a runnable can only be awaited."""
+        from pregel.runnable.listeners import Listeners, RunnableListening
+
+        return RunnableListening(self, Listeners(on_start, on_end, on_error, awaited=True))
 
     def map(self) -> Runnable:
         """A runnable that takes a list and gives the list of outputs."""

@@ -24,7 +24,7 @@ from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import Append, Receipt
 from pregel.engine.body import run_body
 from pregel.engine.clock import Clock
-from pregel.engine.effects import Cancel, Chunk, Event, Flow, Gone, Noted, Pushed, Result, Step, Timeout
+from pregel.engine.effects import Cancel, Chunk, Dropped, Event, Flow, Gone, Noted, Pushed, Result, Step, Timeout
 from pregel.engine.future import CallFuture
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.task import Task
@@ -208,8 +208,6 @@ class ScriptedDriver:
     def _effect(self, what: What, act: Callable[[], None]) -> None:
         """Perform one effect."""
         fault = self.fault if self.fault is not None and self.fault.at == len(self.effects) else None
-        if self.struck:  # by the effect around this one: a load waits for the append in the background
-            fault = None
         if fault is not None:
             self.struck = True
             self._strike_before(fault)
@@ -262,6 +260,7 @@ class ScriptedDriver:
     def _journaled(self, journal: ScriptedJournal, step: Step, events: list[Event]) -> None:
         self.sound = False
         if step.load:
+            journal.flush()  # a load waits for the append in the background, which is an effect of its own
             self._effect("load", partial(self._load, journal, step, events))
         if step.stores:
             self.trace.add("store", step)
@@ -351,7 +350,7 @@ class ScriptedDriver:
 
     loop = None
 
-    def push(self, event: Pushed | Noted) -> None:
+    def push(self, event: Pushed | Dropped | Noted) -> None:
         """Hear what a task calls."""
         if not self.staged:
             raise InternalError("This run calls something, and the first one did not: it is not the same each time.")

@@ -99,7 +99,7 @@ class _Rules:
 
     def wanted(self, step: Step) -> str:
         self.in_flight += 1
-        self.names.update((id_text(task_bytes(record.task)), (record.ns, record.name)) for record in step.writes)
+        self.names.update((id_text(task_bytes(record.task)), (record.ns, record.name)) for record in step.records()[0])
         return ""
 
     def appended(self, append: Append) -> str:
@@ -184,7 +184,7 @@ _CHECKS: dict[What, Callable[[_Rules, Any], str]] = {
 def _shown(about: object) -> str:
     match about:
         case Step():
-            writes = [f"{record.name}:{[name for name, _ in record.writes]}" for record in about.writes]
+            writes = [f"{record.name}:{[name for name, _ in record.writes]}" for record in about.records()[0]]
             saves = [f"{save.ns!r} step {save.step} ({save.source})" for save in about.saves]
             release = about.release.status if about.release is not None else "-"
             return f"claim={about.claim} writes={writes} saves={saves} release={release}"

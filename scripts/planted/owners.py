@@ -31,6 +31,20 @@ MUTANTS = (
         says="[zombie]",
     ),
     mutant(
+        "a usual step is compared with nothing",
+        "tests/behaviour/test_usual_steps.py::test_a_run_that_lost_its_thread_keeps_nothing_of_its_next_step[sync]",
+        "pregel/checkpoint/appender.py",
+        "thread is None or thread.seq != seq or thread.run != run or thread.epoch != epoch or thread.tno != tno",
+        "thread is None",
+    ),
+    mutant(
+        "a usual step keeps what may change",
+        "tests/behaviour/test_usual_steps.py::test_what_changes_later_changes_no_step_that_is_kept[sync]",
+        "pregel/checkpoint/late.py",
+        "if not self._kept.issuperset(map(type, values)):",
+        "if False:",
+    ),
+    mutant(
         "an append is not compared with seq",
         f"{SAVERS}::test_a_late_duplicate_is_refused",
         "pregel/checkpoint/memory.py",
@@ -143,7 +157,7 @@ MUTANTS = (
         "a run's copy in a forked child goes on",
         "tests/kill/test_owners.py::test_the_copy_of_a_run_in_a_forked_child_never_writes[sqlite]",
         "pregel/engine/authority.py",
-        "self.epoch, self.deadline = -1, 0.0",
+        "self.epoch, self.deadline, self.appender = -1, 0.0, None",
         "pass",
     ),
     mutant(

@@ -43,8 +43,8 @@ MUTANTS = (
         "a finished task without writes leaves no row",
         FLAT,
         "pregel/engine/barrier.py",
-        "return row_of(frame, task, rows or [(NO_WRITES, None)])",
-        "return row_of(frame, task, rows) if rows else None",
+        "return kept or WROTE_NOTHING",
+        "return kept or None",
     ),
     mutant(
         "writes wait for the end of their step",
@@ -105,14 +105,14 @@ MUTANTS = (
     mutant(
         "a task id without its step",
         "tests/unit/test_ids.py",
-        "pregel/engine/ids.py",
+        "pregel/checkpoint/keys.py",
         "str(step), name, kind",
         "name, kind",
     ),
     mutant(
         "a task id without its path",
         DEEP,
-        "pregel/engine/ids.py",
+        "pregel/checkpoint/keys.py",
         "str(step), name, kind, *parts",
         "str(step), name, kind",
     ),
@@ -120,8 +120,8 @@ MUTANTS = (
         "an id may repeat within a tick",
         "tests/unit/test_ids.py",
         "pregel/engine/ids.py",
-        "max(self.clock() + EPOCH, self.last + 1)",
-        "max(self.clock() + EPOCH, self.last)",
+        "ticks = self.last + 1",
+        "ticks = self.last",
     ),
     # questions
     mutant(

@@ -49,7 +49,8 @@ def chain(*names: str, **nodes: Node) -> StateGraph[Any]:
     graph = StateGraph(State)
     before = START
     for name in names:
-        graph.add_node(name, nodes.get(name, mark(name)))
+        node: Node = nodes.get(name) or mark(name)
+        graph.add_node(name, node)
         graph.add_edge(before, name)
         before = name
     return graph
@@ -59,6 +60,7 @@ def parallel(*names: str, **nodes: Node) -> StateGraph[Any]:
     """These nodes in one superstep."""
     graph = StateGraph(State)
     for name in names:
-        graph.add_node(name, nodes.get(name, mark(name)))
+        node: Node = nodes.get(name) or mark(name)
+        graph.add_node(name, node)
         graph.add_edge(START, name)
     return graph

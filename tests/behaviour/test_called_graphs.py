@@ -14,9 +14,12 @@ from pregel.func import entrypoint, task
 from pregel.graph import START, StateGraph
 from pregel.runtime import Runtime
 from pregel.types import Command, interrupt
+from pregel.warnings import PregelWarning
 
 from .conftest import Runner
 from .marks import Saver, State, Thread, chain, mark
+
+THE_STORE: Any = "the store"
 
 
 def asking(calls: list[str], name: str) -> Any:
@@ -284,7 +287,7 @@ def test_a_called_graph_sees_the_context_and_the_store_of_its_run(run: Runner, m
         return {"a": [runtime.context, runtime.store]}
 
     app = chain("node", node=_calls(run, chain("look", look=look).compile())).compile(
-        checkpointer=memory, store="the store"
+        checkpointer=memory, store=THE_STORE
     )
 
     assert ["context", "the store"] == run.invoke(app, {"a": []}, thread("1"), context="context")["a"]
@@ -302,18 +305,25 @@ def test_a_breakpoint_of_a_called_graph_stops_the_run(run: Runner, memory: Saver
     assert ["x", "y"] == calls
 
 
-def test_a_blocking_call_inside_a_coroutine_runs_as_part_of_its_node(thread: Thread) -> None:
+def test_a_call_that_its_run_cannot_hear_runs_as_part_of_its_node_and_is_warned_about(
+    run: Runner, thread: Thread
+) -> None:
     calls = list[str]()
     inner = asking(calls, "x")
 
-    async def node(state: State) -> dict[str, Any]:
+    def awaits(state: State) -> dict[str, Any]:
+        return {"a": asyncio.run(inner.ainvoke({"a": []}))["a"]}
+
+    async def blocks(state: State) -> dict[str, Any]:
         return {"a": inner.invoke({"a": []})["a"]}
 
-    app = chain("node", node=node).compile(checkpointer=InMemorySaver())
-    asyncio.run(app.ainvoke({"a": []}, thread("1")))
+    app = chain("node", node=awaits if run.name == "sync" else blocks).compile(checkpointer=InMemorySaver())
+    with pytest.warns(PregelWarning, match="nothing of it is stored"):
+        run.invoke(app, {"a": []}, thread("1"))
+    with pytest.warns(PregelWarning, match="nothing of it is stored"):
+        end = run.invoke(app, Command(resume="yes"), thread("1"))
 
-    assert ["x1", "x yes", "x2"] == asyncio.run(app.ainvoke(Command(resume="yes"), thread("1")))["a"]
-    assert ["x1", "x1", "x2"] == calls
+    assert (["x1", "x yes", "x2"], ["x1", "x1", "x2"]) == (end["a"], calls)
 
 
 def test_a_graph_called_in_a_chain_and_in_a_task_is_part_of_the_run(run: Runner, memory: Saver, thread: Thread) -> None:

@@ -276,13 +276,13 @@ def test_a_waiting_call_can_be_cancelled(thread: Thread) -> None:
 
 
 @pytest.mark.parametrize("mode", ["enqueue", "interrupt"])
-def test_who_waits_takes_the_thread_of_a_stream_that_nobody_pulls(mode: str, thread: Thread) -> None:
+def test_who_waits_takes_the_thread_of_a_stream_that_nobody_pulls(mode: Any, thread: Thread) -> None:
     app = chain("a", "b").compile(checkpointer=InMemorySaver())
     standing: Any = app.stream({"a": []}, thread("1"))
     next(standing)
 
     with ThreadPoolExecutor(1) as pool:
-        later = pool.submit(app.invoke, {"a": ["new"]}, thread("1"), concurrency=mode, wait=60)
+        later = pool.submit(lambda: app.invoke({"a": ["new"]}, thread("1"), concurrency=mode, wait=60))
 
     assert later.result()["a"][-2:] == ["a", "b"]
     standing.close()

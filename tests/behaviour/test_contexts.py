@@ -155,7 +155,7 @@ def test_a_config_of_another_kind_is_told_not_to_be_given() -> None:
     def node(state: State, config: dict[int, int]) -> None: ...
 
     with pytest.warns(PregelWarning, match="not RunnableConfig"):
-        StateGraph(State).add_node("x", node)
+        StateGraph(State).add_node("x", node)  # type: ignore[call-overload]
 
 
 @pytest.mark.acceptance("S4-8")

@@ -20,7 +20,7 @@ from pregel.engine.pool import shared_pool
 from pregel.errors import InvalidUpdateError
 from pregel.graph import START, StateGraph
 from pregel.testing.scripted import WatchedSaver
-from pregel.types import StreamWriter
+from pregel.types import Durability, StreamWriter
 
 from .conftest import Runner
 from .marks import Saver, State, Thread, chain, failing_once, mark, parallel
@@ -271,7 +271,7 @@ def test_a_loop_that_is_closed_under_a_run_costs_no_worker_and_no_thread_id(
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("durability", ["sync", "async"])
 def test_a_loop_that_is_closed_during_an_append_leaves_the_thread_free_though_somebody_keeps_the_run(
-    thread: Thread, durability: str
+    thread: Thread, durability: Durability
 ) -> None:
     under_way, ends = threading.Event(), threading.Event()
 

@@ -14,7 +14,7 @@ import pytest
 from pregel.channels import AnyValue, UntrackedValue
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.graph import START, StateGraph
-from pregel.types import Command, RetryPolicy, Send, interrupt
+from pregel.types import Command, RetryPolicy, Send, StreamMode, interrupt
 
 from .conftest import Runner
 from .marks import Saver, State, Thread, chain, mark, parallel
@@ -146,7 +146,7 @@ def test_what_invoke_returns_is_the_callers(run: Runner) -> None:
 
 
 @pytest.mark.parametrize("mode", ["updates", "values"])
-def test_what_a_stream_shows_is_the_consumers(run: Runner, mode: str) -> None:
+def test_what_a_stream_shows_is_the_consumers(run: Runner, mode: StreamMode) -> None:
     seen: list[Any] = []
     app = chain("x", "y", "z", z=lambda state: seen.append(dict(state))).compile()
 

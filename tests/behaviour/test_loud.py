@@ -11,6 +11,7 @@ from pregel.checkpoint.memory import InMemorySaver
 from pregel.errors import DefinitionError, InvalidUpdateError, JoinStarvedError, PathMapError, UnknownTargetError
 from pregel.graph import END, START, StateGraph
 from pregel.types import Command, Send
+from pregel.warnings import PregelWarning
 
 from .conftest import Runner
 from .marks import Saver, State, Thread, chain, mark, parallel
@@ -204,3 +205,8 @@ def test_strict_refuses_a_node_that_nothing_leads_to() -> None:
 
     with pytest.raises(DefinitionError, match="lost"):
         graph.compile(strict=True)
+
+
+def test_a_durability_without_a_saver_is_warned_about(run: Runner) -> None:
+    with pytest.warns(PregelWarning, match="no checkpointer"):
+        assert {"a": ["x"]} == run.invoke(chain("x").compile(), {"a": []}, durability="sync")

@@ -118,6 +118,6 @@ def test_components_of_parallel_tasks_all_arrive() -> None:
 
     builder = StateGraph(Screen).add_node(left).add_node(right).add_edge(START, "left").add_edge(START, "right")
 
-    ended = asyncio.run(builder.compile().ainvoke({}))
+    ended = asyncio.run(builder.compile().ainvoke({"ui": []}))
 
     assert ["left", "right"] == [record["id"] for record in ended["ui"]]

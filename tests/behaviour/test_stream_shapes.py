@@ -57,6 +57,24 @@ def test_a_subgraphs_chunks_show_only_when_they_are_wanted(run: Runner, subgraph
         assert [next(iter(chunk)) for chunk in chunks] == ["x", "child"]
 
 
+@pytest.mark.acceptance("S1-37")
+def test_a_subgraph_shows_under_its_own_namespace_before_its_node_does(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    child = chain("t", t=lambda state: {"b": "done"}).compile()
+    app = chain("child", child=child).compile(checkpointer=saver)
+
+    ((place,), inner), outer = run.stream(app, {"a": []}, thread("1"), stream_mode="updates", subgraphs=True)
+
+    assert ({"t": {"b": "done"}}, ((), {"child": {"a": [], "b": "done"}})) == (inner, outer)
+    name, _, task_id = place.partition(":")
+    (task,) = run.history(app, thread("1"))[1].tasks
+    assert ("child", task.id) == (name, task_id)
+    assert [("t",), ("__start__",)] == [
+        state.next for state in run.history(app, {"configurable": {"thread_id": "1", "checkpoint_ns": place}})
+    ][1:]
+
+
 def test_invoke_with_another_mode_is_the_list_of_its_chunks(run: Runner) -> None:
     app = chain("x", "y").compile()
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 from pregel.checkpoint.memory import InMemorySaver
-from pregel.errors import InvalidUpdateError
+from pregel.errors import InvalidUpdateError, SubgraphNotFoundError
 from pregel.graph import START, StateGraph
 from pregel.types import Command, Send, interrupt
 
@@ -103,6 +103,17 @@ def test_a_checkpoint_of_a_subgraph_resumes_and_replays_the_graph_that_it_is_in(
 
     place = run.state(app, thread("1"), subgraphs=True).tasks[0].state.config
     assert "y yes" in run.invoke(app, Command(resume="yes"), place)["a"]
+
+
+def test_an_update_of_a_subgraph_that_is_not_there_is_refused(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = around().compile(checkpointer=saver)
+    run.invoke(app, {"a": ["in"]}, thread("1"))
+    before = run.history(app, thread("1"))
+
+    with pytest.raises(SubgraphNotFoundError, match="inner"):
+        run.update(app, {"configurable": {"thread_id": "1", "checkpoint_ns": "iner:1"}}, {"a": ["lost"]})
+
+    assert before == run.history(app, thread("1"))
 
 
 def test_graphs_are_listed_by_where_they_live() -> None:

@@ -20,7 +20,7 @@ from pregel.checkpoint.memory import InMemorySaver
 from pregel.func import task
 from pregel.graph import START, StateGraph
 from pregel.telemetry import active, instrument, uninstrument
-from pregel.types import Command, RetryPolicy, interrupt
+from pregel.types import Command, RetryPolicy, TracePolicy, interrupt
 
 from .conftest import Runner
 from .marks import State, chain
@@ -124,7 +124,7 @@ def test_async_nodes_have_their_own_context(traces: Traces) -> None:
     async def follow() -> None:
         app = StateGraph(State).add_node("a", work).add_node("b", work).add_node("c", work)
         app.add_edge(START, "a").add_edge(START, "b").add_edge(["a", "b"], "c")
-        async for _ in app.compile().astream(EMPTY, stream_mode="updates"):
+        async for _ in app.compile().astream({"a": []}, stream_mode="updates"):
             assert not trace.get_current_span().get_span_context().is_valid
         assert not trace.get_current_span().get_span_context().is_valid
 
@@ -284,3 +284,22 @@ def test_nothing_is_traced_unless_asked(run: Runner) -> None:
     assert kept.spans == ()
     kept.provider.shutdown()
     kept.meters.shutdown()
+
+
+@pytest.mark.parametrize("subgraph", [False, True])
+def test_a_node_records_what_its_policy_lets_through(run: Runner, traces: Traces, subgraph: bool) -> None:
+    def node(state: State) -> dict[str, Any]:
+        return {"a": ["card 4111"]}
+
+    inner = chain("x", x=node).compile() if subgraph else node
+    policy = TracePolicy(process_inputs=len, process_outputs=sorted)
+    graph = StateGraph(State)
+    graph.add_node("pay", inner, trace_policy=policy)
+    graph.add_node("hide", node, trace_policy=TracePolicy(process_outputs=lambda output: output["nothing"]))
+    graph.add_edge(START, "pay").add_edge("pay", "hide")
+
+    run.invoke(graph.compile(), {"a": [], "b": ""})
+
+    seen = {(span.attributes or {}).get("pregel.node"): span.attributes or {} for span in traces.spans}
+    recorded = [(seen[name].get("pregel.node.input"), seen[name].get("pregel.node.output")) for name in ("pay", "hide")]
+    assert [("2", '["a", "b"]' if subgraph else '["a"]'), (None, None)] == recorded

@@ -18,9 +18,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("parts",),
     ("types",),
     ("messages", "runtime", "channels", "flow", "runnable", "managed", "callbacks", "tokens", "telemetry"),
-    ("checkpoint", "store", "cache"),
+    ("checkpoint", "store", "cache", "stream"),
     ("engine",),
-    ("graph", "func", "signals", "stream", "remote", "interop"),
+    ("graph", "func", "signals", "remote", "interop"),
     ("agents", "durable"),
     ("testing", "cli", "studio"),
 )

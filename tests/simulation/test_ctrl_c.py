@@ -24,7 +24,7 @@ def test_an_interrupted_process_winds_the_run_down_and_can_continue_it(names: li
             raise KeyboardInterrupt
         return {"log": ["stop"]}
 
-    builder = StateGraph(State)
+    builder: StateGraph[Any] = StateGraph(State)
     for name, before in zip(names, [START, *names], strict=False):
         builder.add_node(name, stop if name == "stop" else note(name))
         builder.add_edge(before, name)

@@ -33,13 +33,7 @@ def test_a_limit_that_is_passed_at_any_time_ends_the_same_after_every_death() ->
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "durability",
-    [
-        pytest.param("async", marks=pytest.mark.xfail(reason="a script under async does not come to its fault again")),
-        "exit",
-    ],
-)
+@pytest.mark.parametrize("durability", ["async", "exit"])
 def test_policies_in_every_durability(durability: str) -> None:
     for graph in (handling(), timed()):
         explore(graph, IN, orders=10, durability=durability)  # type: ignore[arg-type]  # one of the names

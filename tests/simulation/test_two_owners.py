@@ -17,6 +17,7 @@ from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.records import Append, Load, Opened, Owner, Page, Receipt
 from pregel.errors import AuthorityLost
+from pregel.types import Durability
 from tests.behaviour.marks import chain
 
 T = TypeVar("T")
@@ -84,7 +85,7 @@ class Host(JournalSaver):
         return self.order.perform(self.who, send)
 
 
-def play(schedule: Sequence[int], durability: str) -> tuple[InMemorySaver, Order, list[Any]]:
+def play(schedule: Sequence[int], durability: Durability) -> tuple[InMemorySaver, Order, list[Any]]:
     """Two calls whose operations come in this order; what each of them came to."""
     store, order = InMemorySaver(), Order(schedule)
     outcomes: list[Any] = [None, None]
@@ -114,7 +115,7 @@ SCHEDULES = [
 
 
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-def test_in_every_order_no_two_appends_land_under_one_expectation(durability: str) -> None:
+def test_in_every_order_no_two_appends_land_under_one_expectation(durability: Durability) -> None:
     losers = 0
     for schedule in SCHEDULES:
         store, order, outcomes = play(schedule, durability)

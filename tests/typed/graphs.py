@@ -50,15 +50,15 @@ def node(state: State, runtime: Runtime[Tenant]) -> State:
 
 
 def a_key_that_is_not_there(state: State) -> State:
-    return {"totl": state["total"]}  # type: ignore[typeddict-unknown-key, typeddict-item]
+    return {"totl": state["total"]}  # type: ignore[typeddict-unknown-key, typeddict-item]  # pyright: ignore[reportReturnType]
 
 
 def a_value_of_another_type(state: State) -> State:
-    return {"total": "much"}  # type: ignore[typeddict-item]
+    return {"total": "much"}  # type: ignore[typeddict-item]  # pyright: ignore[reportReturnType]
 
 
 def a_context_without_that_field(state: State, runtime: Runtime[Tenant]) -> None:
-    runtime.context.nmae  # type: ignore[attr-defined]  # noqa: B018
+    runtime.context.nmae  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]  # noqa: B018
 
 
 @task
@@ -70,8 +70,8 @@ def double(n: int) -> int:
 def workflow(n: int) -> int:
     assert_type(double(n), CallFuture[int])
     assert_type(double(n).result(), int)
-    double("two")  # type: ignore[arg-type]
-    double(n, n)  # type: ignore[call-arg]
+    double("two")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    double(n, n)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     return double(n).result()
 
 

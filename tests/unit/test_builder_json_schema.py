@@ -93,3 +93,38 @@ def test_a_model_describes_itself() -> None:
 )
 def test_an_annotation_becomes_json_schema(hint: Any, expected: Any) -> None:
     assert expected == type_schema(hint)
+
+
+@pytest.mark.parametrize(("context", "title"), [(None, None), (Data, "Data"), (Model, "Model"), (Inner, "Inner")])
+def test_the_schema_of_a_context(context: Any, title: str | None) -> None:
+    app = StateGraph(Inner, context).add_node("a", lambda state: None).add_edge(START, "a").compile()
+    shown = app.get_context_jsonschema()
+
+    assert title == (shown and shown["title"])
+    if shown is not None:
+        assert ["number"] == shown["required"] if context is not Inner else ["x"] == shown["required"]
+
+
+def test_input_and_output_are_models() -> None:
+    app = StateGraph(State).add_node("a", lambda state: None).add_edge(START, "a").compile(name="App")
+    taken, given = app.get_input_schema(), app.get_output_schema()
+
+    assert ("AppInput", "AppOutput") == (taken.__name__, given.__name__)
+    assert {"first_name": "x", "items": [1], "maybe": None} == taken(first_name="x", items=["1"]).model_dump()
+    assert {"first_name": None, "items": None, "maybe": None} == given().model_dump()
+    with pytest.raises(ValueError, match="first_name"):
+        taken(items=[])
+    typed = StateGraph(Model).add_node("a", lambda state: None).add_edge(START, "a").compile()
+    assert Model is typed.get_input_schema()
+
+
+def test_a_state_without_keys_is_a_model_too() -> None:
+    app = StateGraph(Annotated[list[int], operator.add]).add_node("a", lambda state: []).add_edge(START, "a").compile()  # type: ignore[arg-type]
+
+    assert [1] == app.get_input_schema()(["1"]).root
+
+
+def test_a_notebook_shows_the_graph() -> None:
+    app = StateGraph(State).add_node("a", lambda state: None).add_edge(START, "a").compile()
+
+    assert "image/svg+xml" in app._repr_mimebundle_()

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pregel.engine.ids import Ids, Lineage, interrupt_id, task_parts, ticks_of
+from pregel.checkpoint.keys import task_parts
+from pregel.engine.ids import Ids, Lineage, interrupt_id, ticks_of
 from pregel.testing import FakeClock
 
 BASE = ("1ef0", "ns", 3, "node", "__pregel_pull", "branch:to:node")

@@ -31,6 +31,10 @@ def nothing(state: State) -> dict[str, Any]:
     return {}
 
 
+def path(state: State) -> str:
+    return END
+
+
 def graph_of(*names: str) -> StateGraph[Any]:
     graph: StateGraph[Any] = StateGraph(State)
     for name in names:
@@ -40,7 +44,7 @@ def graph_of(*names: str) -> StateGraph[Any]:
 
 def agent() -> StateGraph[Any]:
     graph = graph_of("model", "tools").add_edge(START, "model").add_edge("tools", "model")
-    return graph.add_conditional_edges("model", nothing, ["tools", END])
+    return graph.add_conditional_edges("model", path, ["tools", END])
 
 
 def research() -> StateGraph[Any]:
@@ -48,7 +52,7 @@ def research() -> StateGraph[Any]:
     graph.add_edge(START, "plan").add_edge("merge", "write").add_edge("write", "review")
     for search in ("web", "docs"):
         graph.add_edge("plan", search).add_edge(search, "merge")
-    return graph.add_conditional_edges("review", nothing, {"unclear": "plan", "rewrite": "write", "accepted": END})
+    return graph.add_conditional_edges("review", path, {"unclear": "plan", "rewrite": "write", "accepted": END})
 
 
 def nested() -> StateGraph[Any]:
@@ -59,7 +63,7 @@ def nested() -> StateGraph[Any]:
 
 def looping() -> StateGraph[Any]:
     graph = graph_of("try & <wait>", "ünïcode 漢字").add_edge(START, "try & <wait>")
-    graph.add_conditional_edges("try & <wait>", nothing, {"again": "try & <wait>", "enough": "ünïcode 漢字"})
+    graph.add_conditional_edges("try & <wait>", path, {"again": "try & <wait>", "enough": "ünïcode 漢字"})
     return graph
 
 
@@ -89,9 +93,9 @@ def test_an_agents_choices_are_dashed_and_its_way_back_is_solid() -> None:
 
 @pytest.mark.acceptance("S1-20")
 def test_all_edges_of_a_looping_agent_are_dashed() -> None:
-    graph = graph_of("model", "tools").add_edge(START, "model").add_conditional_edges("model", nothing, ["tools", END])
+    graph = graph_of("model", "tools").add_edge(START, "model").add_conditional_edges("model", path, ["tools", END])
 
-    text = graph.add_conditional_edges("tools", nothing, ["model"]).compile().get_graph().draw_mermaid()
+    text = graph.add_conditional_edges("tools", path, ["model"]).compile().get_graph().draw_mermaid()
 
     for edge in ("model -.-> tools", "model -.-> __end__", "tools -.-> model"):
         assert f"\t{edge};\n" in text
@@ -180,7 +184,7 @@ def test_a_notebook_gets_an_svg_and_a_text(drawn: Graph) -> None:
 
 
 def test_a_graph_as_text() -> None:
-    graph = graph_of("a", "b").add_edge(START, "a").add_conditional_edges("a", nothing, {"go": "b", END: END})
+    graph = graph_of("a", "b").add_edge(START, "a").add_conditional_edges("a", path, {"go": "b", END: END})
 
     text = graph.compile().get_graph().draw_ascii()
 

@@ -130,4 +130,4 @@ def test_subgraphs_have_the_store_of_the_graph_around_them(run: Runner, how: str
 def test_a_store_that_was_not_entered_is_refused() -> None:
     for given in (SqliteStore.from_conn_string(":memory:"), AsyncSqliteStore.from_conn_string(":memory:")):
         with pytest.raises(TypeError, match="Invalid store"):
-            remembering().compile(store=given)
+            remembering().compile(store=given)  # type: ignore[arg-type]
