@@ -12,25 +12,24 @@ import argparse
 import asyncio
 import json
 import shlex
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
 from pregel.checkpoint.sqlite import SqliteSaver
-from pregel.cli.answers import answer_of, approvals, choices, decision, free_answer, visible
+from pregel.cli.answers import free_answer, visible
+from pregel.cli.questions import Questions
 from pregel.cli.runs import explained, thread_config
 from pregel.cli.screen import Screen
 from pregel.cli.target import Graph, is_async, open_graph
 from pregel.cli.usage import DONE, FAILED, PAUSED, CallError, writable_database
-from pregel.cli.values import as_lines
+from pregel.cli.values import shortened
 from pregel.errors import GraphDrained, ThreadBusy
 from pregel.signals import drain_on_signals
-from pregel.types import Command, Interrupt, StateSnapshot
+from pregel.types import StateSnapshot
 
 MODES = ["messages", "tools"]
-ONE_LINE = 200  # characters of a tool's result that are shown
 
 
 def chat(options: argparse.Namespace, screen: Screen) -> int:
@@ -70,6 +69,7 @@ class Chat:
         self.graph, self.options, self.screen = graph, options, screen
         self.config = thread_config(options.thread)
         self.shown = Shown(screen)
+        self.questions = Questions(screen, free_answer)
         self.failed = False
 
     def talk(self) -> int:
@@ -99,66 +99,13 @@ class Chat:
     def _next(self, state: StateSnapshot) -> Any:
         """The next input of the agent; "" to go on with its run, None when there is no more."""
         if state.interrupts:
-            return self._answers(state.interrupts)
-        while (line := self._line("> ")) is not None:
+            return self.questions.answers(state.interrupts)
+        while (line := self.questions.line("> ")) is not None:
             if line.strip():
                 return {"messages": [("user", line)]}
             if state.next:
                 return ""
         return None
-
-    def _answers(self, questions: tuple[Interrupt, ...]) -> Command[Any] | None:
-        answers: dict[str, Any] = {}
-        for question in questions:
-            answer = self._answer(question.value)
-            if answer is None:
-                return None
-            answers[question.id] = answer[0]
-        return Command(resume=answers)
-
-    def _answer(self, question: Any) -> tuple[Any] | None:
-        """The answer to a question; None when the input ends before it."""
-        if isinstance(question, dict) and "error" in question:
-            self.screen.problem(visible(str(question["error"])))
-        calls = approvals(question)
-        if calls is None:
-            self.screen.say("It asks:")
-            self._lines(question)
-            line = self._line("answer> ")
-            return None if line is None else (free_answer(line),)
-        decisions = []
-        for call in calls:
-            self.screen.say(f"Approve {visible(call.name)}?")
-            self._lines(call.args)
-            made = self._decision(call)
-            if made is None:
-                return None
-            decisions.append(made)
-        return (answer_of(question, decisions),)
-
-    def _decision(self, call: Any) -> dict[str, Any] | None:
-        self.screen.say(f"Type one of: {choices(call)}")
-        while (line := self._line("decision> ")) is not None:
-            try:
-                return decision(line, call)
-            except CallError as error:
-                self.screen.problem(str(error))
-        return None
-
-    def _lines(self, value: Any) -> None:
-        for line in as_lines(value):
-            self.screen.say(f"  {visible(line)}")
-
-    def _line(self, prompt: str) -> str | None:
-        """A line of the input; None at its end. A prompt is shown to people only."""
-        if sys.stdin.isatty():
-            try:
-                return input(prompt)
-            except EOFError:
-                self.screen.say()
-                return None
-        line = sys.stdin.readline()
-        return line.rstrip("\r\n") if line else None
 
     # -- what the agent does -------------------------------------------------------------------------------------------
 
@@ -240,15 +187,10 @@ class Shown:
                 self.started.add(id)
                 self._line(f"[{name}] {json.dumps(given, ensure_ascii=False, default=str)}")
             case {"event": "tool-finished", "output": output}:
-                self._line(f"  = {_short(getattr(output, 'text', None) or '(no text)')}")
+                self._line(f"  = {shortened(getattr(output, 'text', None) or '(no text)')}")
             case {"event": "tool-error", "message": message}:
-                self._line(f"  failed: {_short(message)}")
+                self._line(f"  failed: {shortened(message)}")
 
     def _line(self, text: str) -> None:
         self.end()
         self.screen.say(visible(text))
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= ONE_LINE else f"{line[:ONE_LINE]}…"

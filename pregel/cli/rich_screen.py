@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from pregel.cli.progress import View
 
 
 class RichScreen:
@@ -37,3 +41,8 @@ class RichScreen:
 
     def problem(self, text: str) -> None:
         self.err.print(Text(f"pregel: {text}", style="red"), soft_wrap=True)
+
+    def view(self) -> View:
+        from pregel.cli.rich_progress import RichView  # few commands run a graph
+
+        return RichView(self.out)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import shlex
+import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 from pregel.checkpoint.records import ThreadRow
 from pregel.checkpoint.standing import info_of, standing
+from pregel.cli.progress import MODES, Progress
+from pregel.cli.questions import Questions, json_or_text
 from pregel.cli.screen import Screen
 from pregel.cli.target import Graph, is_async, open_graph
 from pregel.cli.usage import DONE, FAILED, PAUSED, CallError, existing_database, read_json, writable_database
@@ -17,8 +21,9 @@ from pregel.cli.values import as_json, as_lines
 from pregel.config import RunnableConfig
 from pregel.engine.threads import check_resumable
 from pregel.errors import CannotResumeError, GraphDrained, InternalError, PregelError, StoreError, ThreadBusy
+from pregel.runtime import RunControl
 from pregel.signals import drain_on_signals
-from pregel.types import Command, StateSnapshot
+from pregel.types import Command, Interrupt, StateSnapshot
 
 QUESTIONS = "__interrupt__"
 
@@ -56,25 +61,75 @@ def thread_config(thread: str, checkpoint: str | None = None) -> RunnableConfig:
 
 
 def _go(graph: Graph, given: object, options: argparse.Namespace, screen: Screen) -> int:
+    watched = not options.json and sys.stdin.isatty() and sys.stdout.isatty()
+    asked: tuple[Interrupt, ...] = ()
+    while True:
+        row = _row(graph, options.thread)
+        try:
+            values = _run(graph, given, options, screen if watched else None)
+        except ThreadBusy:
+            raise
+        except Exception as error:
+            if not asked or not _still(asked, graph, options):
+                return _failed(error, row, graph, options, screen)
+            screen.problem(explained(error))  # the answer was refused: the question is open as before
+        state = graph.get_state(thread_config(options.thread))
+        asked = state.interrupts if watched else ()
+        command = Questions(screen, json_or_text).answers(asked) if asked else None
+        if command is None:
+            return _end(values, state, graph, options, screen)
+        given = command
+
+
+def _run(graph: Graph, given: object, options: argparse.Namespace, screen: Screen | None) -> object:
+    """The output of one run, which shows itself on a screen while it goes; None when a signal stopped it."""
     config = thread_config(options.thread)
-    row = _row(graph, options.thread)
     try:
         with drain_on_signals() as control:
+            if screen is not None:
+                return _watched(graph, given, config, control, screen)
             if is_async(graph):
-                values = asyncio.run(graph.ainvoke(given, config, control=control))
-            else:
-                values = graph.invoke(given, config, control=control)
-    except ThreadBusy:
-        raise
+                return asyncio.run(graph.ainvoke(given, config, control=control))
+            return graph.invoke(given, config, control=control)
     except GraphDrained:  # a signal asked for it: the thread stands between two steps
-        values = None
-    except Exception as error:
-        ours = isinstance(error, StoreError | InternalError)
-        if not ours and _row(graph, options.thread).seq == row.seq:  # nothing ran, nothing was written
-            raise CallError(explained(error)) from error
-        _tell_failure(error, options, screen)
-        return FAILED
-    state = graph.get_state(config)
+        return None
+
+
+def _watched(graph: Graph, given: object, config: RunnableConfig, control: RunControl, screen: Screen) -> object:
+    view = screen.view()
+    progress = Progress(view)
+    shown: Any = {"stream_mode": MODES, "output_keys": graph.output_channels, "subgraphs": True, "control": control}
+    try:
+        if is_async(graph):
+            asyncio.run(_followed(graph.astream(given, config, **shown), progress))
+        else:
+            for chunk in graph.stream(given, config, **shown):
+                progress.take(chunk)
+    finally:
+        view.close()
+    return progress.values
+
+
+async def _followed(chunks: AsyncIterator[Any], progress: Progress) -> None:
+    async for chunk in chunks:
+        progress.take(chunk)
+
+
+def _still(asked: tuple[Interrupt, ...], graph: Graph, options: argparse.Namespace) -> bool:
+    """Whether the thread waits for the same answers as before."""
+    open_now = graph.get_state(thread_config(options.thread)).interrupts
+    return [one.id for one in open_now] == [one.id for one in asked]
+
+
+def _failed(error: Exception, row: ThreadRow, graph: Graph, options: argparse.Namespace, screen: Screen) -> int:
+    ours = isinstance(error, StoreError | InternalError)
+    if not ours and _row(graph, options.thread).seq == row.seq:  # nothing ran, nothing was written
+        raise CallError(explained(error)) from error
+    _tell_failure(error, options, screen)
+    return FAILED
+
+
+def _end(values: object, state: StateSnapshot, graph: Graph, options: argparse.Namespace, screen: Screen) -> int:
     if isinstance(values, Mapping):
         values = {key: value for key, value in values.items() if key != QUESTIONS}
     if options.json:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+if TYPE_CHECKING:
+    from pregel.cli.progress import View
 
 
 class Screen(Protocol):
@@ -20,6 +23,10 @@ class Screen(Protocol):
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None: ...
 
     def problem(self, text: str) -> None: ...
+
+    def view(self) -> View:
+        """Where the progress of a run is shown."""
+        ...
 
 
 class PlainScreen:
@@ -44,6 +51,11 @@ class PlainScreen:
 
     def problem(self, text: str) -> None:
         print(f"pregel: {text}", file=sys.stderr, flush=True)
+
+    def view(self) -> View:
+        from pregel.cli.progress import PlainView  # few commands run a graph
+
+        return PlainView(self.say, self.piece)
 
 
 def open_screen() -> Screen:

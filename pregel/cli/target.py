@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -22,17 +22,32 @@ class Graph(Protocol):
 
     checkpointer: Any
     nodes: Mapping[str, Any]
+    output_channels: str | Sequence[str]
 
     def invoke(self, input: Any, config: RunnableConfig, *, control: RunControl | None = None) -> Any: ...
 
     async def ainvoke(self, input: Any, config: RunnableConfig, *, control: RunControl | None = None) -> Any: ...
 
     def stream(
-        self, input: Any, config: RunnableConfig, *, stream_mode: list[str], control: RunControl | None = None
+        self,
+        input: Any,
+        config: RunnableConfig,
+        *,
+        stream_mode: list[str],
+        output_keys: str | Sequence[str] | None = None,
+        subgraphs: bool = False,
+        control: RunControl | None = None,
     ) -> Iterator[Any]: ...
 
     def astream(
-        self, input: Any, config: RunnableConfig, *, stream_mode: list[str], control: RunControl | None = None
+        self,
+        input: Any,
+        config: RunnableConfig,
+        *,
+        stream_mode: list[str],
+        output_keys: str | Sequence[str] | None = None,
+        subgraphs: bool = False,
+        control: RunControl | None = None,
     ) -> AsyncIterator[Any]: ...
 
     def get_state(self, config: RunnableConfig) -> StateSnapshot: ...

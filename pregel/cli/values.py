@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields, is_dataclass
 
 ONE_LINE = 100
+SHORT = 200
 
 
 def as_json(value: object) -> str:
@@ -54,3 +55,9 @@ def _block(value: object) -> list[str]:
         return value.splitlines() or [""]
     short = json.dumps(plain(value), ensure_ascii=False)
     return [short] if len(short) <= ONE_LINE else as_json(value).splitlines()
+
+
+def shortened(text: str) -> str:
+    """A text in one line of at most 200 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= SHORT else f"{line[:SHORT]}…"

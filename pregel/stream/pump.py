@@ -62,9 +62,9 @@ class BlockingPump(Pump):
         super().__init__()
         self.encoder = encoder
         self.stopping = False
-        self._turn = threading.Condition(threading.Lock())
+        self._turn = threading.Condition()  # reentrant: a reader may be collected while its thread moves the run
         self._mover = 0  # the thread that moves the run now
-        self._waiting = False
+        self._waiting = 0  # threads that wait for room
 
     def pull(self, want: Want) -> None:
         me = threading.get_ident()
@@ -72,8 +72,8 @@ class BlockingPump(Pump):
             raise reentered()
         while not want.ready:
             with self._turn:
-                self._wait_for_room(me)
-                if want.ready:
+                self._wait_for_room(me, want)
+                if want.ready:  # another thread has moved the run meanwhile
                     return
                 self._mover = me
                 try:
@@ -126,13 +126,13 @@ class BlockingPump(Pump):
     def _finish(self, error: BaseException | None) -> None:
         _played(self.mux.finish(error))
 
-    def _wait_for_room(self, me: int) -> None:
+    def _wait_for_room(self, me: int, want: Want) -> None:
         if not self.crowded:
             return
-        self._waiting = True
+        self._waiting += 1
         give_up = time.monotonic() + PATIENCE
         try:
-            while self.crowded:
+            while not want.ready and self._full():
                 alive = {thread.ident for thread in threading.enumerate()}
                 readers = [queue.who for queue in list(self.crowded)]
                 if any(who == me or who not in alive for who in readers if who is not None):
@@ -141,7 +141,14 @@ class BlockingPump(Pump):
                     raise behind()
                 self._turn.wait(timeout=PATIENCE)  # a thread may die meanwhile
         finally:
-            self._waiting = False
+            self._waiting -= 1
+
+    def _full(self) -> set[Queue]:
+        """The queues that are full: a consumer may have taken something while it was put among them."""
+        for queue in list(self.crowded):
+            if len(queue.items) < queue.limit:
+                self.crowded.discard(queue)
+        return self.crowded
 
 
 def shown(mux: Mux, events: Iterable[ProtocolEvent], *, last: bool = False) -> Flow[None]:

@@ -113,7 +113,7 @@ class Approximate:
     def settings(self, size: int) -> list[tuple[str, str]]:
         """What the transaction sets, so that a scan goes on until `size` rows are found."""
         if self.kind == "hnsw":
-            return [("hnsw.iterative_scan", "relaxed_order"), ("hnsw.ef_search", str(min(max(size, 40), 1_000)))]
+            return [("hnsw.iterative_scan", "relaxed_order"), ("hnsw.ef_search", str(min(max(size * 4, 100), 1_000)))]
         lists = dict(self.options).get("lists", 100)
         return [("ivfflat.iterative_scan", "relaxed_order"), ("ivfflat.probes", str(max(1, round(lists**0.5))))]
 
