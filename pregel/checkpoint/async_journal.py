@@ -7,29 +7,17 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pregel.checkpoint import flows, foreign, housekeeping
-from pregel.checkpoint.base import (
-    BaseCheckpointSaver,
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-    DeltaChannelHistory,
-    get_checkpoint_id,
-)
-from pregel.checkpoint.decode import Prototypes
-from pregel.checkpoint.journal_saver import JournalSaver, Listing, address, put_record, writes_record
-from pregel.checkpoint.keys import thread_digest
+from pregel import flow as runner
+from pregel.checkpoint import flows, verbs
+from pregel.checkpoint.base import BaseCheckpointSaver, DeltaChannelHistory
+from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
-from pregel.checkpoint.shapes import coordinates, history_in, tuple_of
-from pregel.checkpoint.verify import Finding, verify_flow
 from pregel.config import RunnableConfig
 from pregel.errors import AsyncOnlyError
 from pregel.flow import Flow
@@ -120,75 +108,17 @@ class AsyncJournalSaver(JournalSaver):
 
     # -- first tier --------------------------------------------------------------------------------------------------
 
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        thread, ns = address(config)
-        saved = (await self.aload(thread, [Load(ns, get_checkpoint_id(config))])).saved[0]
-        return None if saved is None else tuple_of(thread, saved)
+    async def _awaited(self, blocking: Callable[[], T], verb: Flow[T]) -> T:
+        return await self._adone(verb)
+
+    async def _adone(self, verb: Flow[T]) -> T:
+        """Perform a verb by the awaited verbs that it asks for."""
+        return await runner.arun(verb, lambda ask: getattr(self, f"a{ask.verb}")(*ask.args))
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        thread, ns = address(config)
-        saved = (await self.aload(thread, [Load(ns, get_checkpoint_id(config))])).saved[0]
-        found, rest = history_in(saved, channels)
+        found, rest = await self._adone(verbs.history(config, channels))
         if rest:
             found |= await BaseCheckpointSaver.aget_delta_channel_history(self, config=config, channels=rest)
         return found
-
-    async def alist(
-        self,
-        config: RunnableConfig | None,
-        *,
-        filter: dict[str, Any] | None = None,
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
-    ) -> AsyncIterator[CheckpointTuple]:
-        listing = Listing(config, filter, before, limit)
-        while (page := listing.next()) is not None:
-            for found in listing.take(await self.apage(listing.thread, page)):
-                yield found
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        record = put_record(config, checkpoint, metadata, new_versions)
-        await self.aintern(foreign.names_in(checkpoint))
-        await self.awrite(foreign.put_flow(self.serde, self.names, record, time.time()))
-        return coordinates(record.thread, record.ns, checkpoint["id"])
-
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        record = writes_record(config, writes, task_id, task_path)
-        await self.aintern(record.names())
-        await self.awrite(foreign.put_writes_flow(self.serde, self.names, record, time.time()))
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        await self.awrite(flows.delete_flow(thread_id, thread_digest(thread_id), time.time()))
-
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        runs = frozenset(run_ids)
-        threads = await self.aread(housekeeping.threads_of_runs_flow(runs)) if runs else []
-        left = [one for one in threads if not await self.awrite(housekeeping.delete_runs_flow(one, runs))]
-        housekeeping.check_left(left, "deleted")
-
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        await self.awrite(housekeeping.copy_flow(source_thread_id, target_thread_id, time.time()))
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        threads, now = housekeeping.checked_prune(thread_ids, strategy), time.time()
-        left = [one for one in threads if await self.awrite(housekeeping.prune_flow(one, strategy, now)) is False]
-        housekeeping.check_left(left, "pruned")
-
-    async def averify(self, thread_id: str, *, channels: Prototypes | None = None) -> Sequence[Finding]:
-        return await self.aread(verify_flow(self._decoder(), thread_id, channels or {}))
-
-    async def asweep(self, idle_for: float, *, strategy: str = "delete") -> Sequence[str]:
-        now = time.time()
-        before = now - idle_for
-        stale = housekeeping.checked_prune(await self.awrite(housekeeping.stale_flow(before, now)), strategy)
-        return [one for one in stale if await self.awrite(housekeeping.prune_flow(one, strategy, now, before))]

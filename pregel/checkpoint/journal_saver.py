@@ -9,12 +9,13 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from pregel.checkpoint import flows, foreign, housekeeping
+from pregel import flow as runner
+from pregel.checkpoint import flows, verbs
 from pregel.checkpoint.base import (
     BaseCheckpointSaver,
     ChannelVersions,
@@ -23,19 +24,18 @@ from pregel.checkpoint.base import (
     CheckpointTuple,
     DeltaChannelHistory,
     get_checkpoint_id,
-    get_serializable_checkpoint_metadata,
 )
 from pregel.checkpoint.decode import Decoder, Prototypes
-from pregel.checkpoint.keys import Names, checked_place, counter_of, thread_digest, version_text
+from pregel.checkpoint.keys import Names, counter_of, version_text
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
-from pregel.checkpoint.shapes import coordinates, history_in, tuple_of
-from pregel.checkpoint.verify import Finding, verify_flow
+from pregel.checkpoint.shapes import tuple_of
+from pregel.checkpoint.verify import Finding
 from pregel.config import RunnableConfig
-from pregel.errors import InvalidInputError, MissingThreadError
+from pregel.errors import InvalidInputError
 from pregel.flow import Flow
 
 if TYPE_CHECKING:
@@ -120,16 +120,13 @@ class JournalSaver(BaseCheckpointSaver[str]):
     # -- first tier --------------------------------------------------------------------------------------------------
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        thread, ns = address(config)
-        saved = self.load(thread, [Load(ns, get_checkpoint_id(config))]).saved[0]
-        return None if saved is None else tuple_of(thread, saved)
+        return self._done(verbs.get_tuple(config))
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """For each channel the writes since its nearest whole value, and that value, as the channel's log has them."""
-        thread, ns = address(config)
-        found, rest = history_in(self.load(thread, [Load(ns, get_checkpoint_id(config))]).saved[0], channels)
+        found, rest = self._done(verbs.history(config, channels))
         return found | dict(super().get_delta_channel_history(config=config, channels=rest)) if rest else found
 
     def list(
@@ -151,57 +148,51 @@ class JournalSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        record = put_record(config, checkpoint, metadata, new_versions)
-        self.intern(foreign.names_in(checkpoint))
-        self.write(foreign.put_flow(self.serde, self.names, record, time.time()))
-        return coordinates(record.thread, record.ns, checkpoint["id"])
+        return self._done(verbs.put(self.serde, self.names, config, checkpoint, metadata, new_versions))
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        record = writes_record(config, writes, task_id, task_path)
-        self.intern(record.names())
-        self.write(foreign.put_writes_flow(self.serde, self.names, record, time.time()))
+        self._done(verbs.put_writes(self.serde, self.names, config, writes, task_id, task_path))
 
     def delete_thread(self, thread_id: str) -> None:
-        self.write(flows.delete_flow(thread_id, thread_digest(thread_id), time.time()))
+        self._done(verbs.delete_thread(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        runs = frozenset(run_ids)
-        threads = self.read(housekeeping.threads_of_runs_flow(runs)) if runs else []
-        left = [thread for thread in threads if not self.write(housekeeping.delete_runs_flow(thread, runs))]
-        housekeeping.check_left(left, "deleted")
+        self._done(verbs.delete_for_runs(run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        self.write(housekeeping.copy_flow(source_thread_id, target_thread_id, time.time()))
+        self._done(verbs.copy_thread(source_thread_id, target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        threads = housekeeping.checked_prune(thread_ids, strategy)
-        now = time.time()
-        left = [thread for thread in threads if self.write(housekeeping.prune_flow(thread, strategy, now)) is False]
-        housekeeping.check_left(left, "pruned")
+        self._done(verbs.prune(thread_ids, strategy))
 
     def sweep(self, idle_for: float, *, strategy: str = "delete") -> Sequence[str]:
         """Prune the threads that were last written more than `idle_for` seconds ago and that no live run holds.
 
         Their ids come back. Meant for a timer: what a run took up meanwhile is left alone.
         """
-        now = time.time()
-        before = now - idle_for
-        stale = housekeeping.checked_prune(self.write(housekeeping.stale_flow(before, now)), strategy)
-        return [one for one in stale if self.write(housekeeping.prune_flow(one, strategy, now, unless_after=before))]
+        return self._done(verbs.sweep(idle_for, strategy))
 
     def verify(self, thread_id: str, *, channels: Prototypes | None = None) -> Sequence[Finding]:
         """What is wrong with a thread: each record of it is read. Empty when it is whole.
 
         `channels` are those of a graph (``app.channels``): with them the values of its DeltaChannels are folded too.
         """
-        return self.read(verify_flow(self._decoder(), thread_id, channels or {}))
+        return self._done(verbs.verify(self._decoder(), thread_id, channels))
 
     def get_next_version(self, current: str | None, channel: None = None) -> str:
         return version_text(1 if current is None else counter_of(current) + 1)
 
+    def _done(self, verb: Flow[T]) -> T:
+        """Perform a verb by the blocking verbs that it asks for."""
+        return runner.run(verb, lambda ask: getattr(self, ask.verb)(*ask.args))
+
     # -- async twins -------------------------------------------------------------------------------------------------
+
+    async def _awaited(self, blocking: Callable[[], T], verb: Flow[T]) -> T:
+        """Do a verb: here by its blocking twin, on another thread; a store that awaits performs the flow instead."""
+        return await self._hop(blocking)
 
     async def _hop(self, verb: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         import asyncio
@@ -239,7 +230,7 @@ class JournalSaver(BaseCheckpointSaver[str]):
         return await self._hop(self.threads, status=status, limit=limit)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return await self._hop(self.get_tuple, config)
+        return await self._awaited(partial(self.get_tuple, config), verbs.get_tuple(config))
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -266,32 +257,43 @@ class JournalSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return await self._hop(self.put, config, checkpoint, metadata, new_versions)
+        return await self._awaited(
+            partial(self.put, config, checkpoint, metadata, new_versions),
+            verbs.put(self.serde, self.names, config, checkpoint, metadata, new_versions),
+        )
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        await self._hop(self.put_writes, config, writes, task_id, task_path)
+        await self._awaited(
+            partial(self.put_writes, config, writes, task_id, task_path),
+            verbs.put_writes(self.serde, self.names, config, writes, task_id, task_path),
+        )
 
     async def adelete_thread(self, thread_id: str) -> None:
-        await self._hop(self.delete_thread, thread_id)
+        await self._awaited(partial(self.delete_thread, thread_id), verbs.delete_thread(thread_id))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        await self._hop(self.delete_for_runs, run_ids)
+        await self._awaited(partial(self.delete_for_runs, run_ids), verbs.delete_for_runs(run_ids))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        await self._hop(self.copy_thread, source_thread_id, target_thread_id)
+        await self._awaited(
+            partial(self.copy_thread, source_thread_id, target_thread_id),
+            verbs.copy_thread(source_thread_id, target_thread_id),
+        )
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        await self._hop(self.prune, thread_ids, strategy=strategy)
+        await self._awaited(partial(self.prune, thread_ids, strategy=strategy), verbs.prune(thread_ids, strategy))
 
     async def averify(self, thread_id: str, *, channels: Prototypes | None = None) -> Sequence[Finding]:
         """Async twin of `verify`."""
-        return await self._hop(self.verify, thread_id, channels=channels)
+        return await self._awaited(
+            partial(self.verify, thread_id, channels=channels), verbs.verify(self._decoder(), thread_id, channels)
+        )
 
     async def asweep(self, idle_for: float, *, strategy: str = "delete") -> Sequence[str]:
         """Async twin of `sweep`."""
-        return await self._hop(self.sweep, idle_for, strategy=strategy)
+        return await self._awaited(partial(self.sweep, idle_for, strategy=strategy), verbs.sweep(idle_for, strategy))
 
 
 class Listing:
@@ -307,7 +309,7 @@ class Listing:
         self.thread: str | None = None
         self.ns: str | None = None
         if config is not None:
-            self.thread, _ = address(config)
+            self.thread, _ = verbs.address(config)
             self.ns = config["configurable"].get("checkpoint_ns")
         self.only = None if config is None else get_checkpoint_id(config)
         self.filter = filter
@@ -334,34 +336,6 @@ class Listing:
         if self.left is not None:
             self.left -= len(found)
         return [tuple_of(thread, saved) for thread, saved in found if self.only is None or saved.id == self.only]
-
-
-def put_record(
-    config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, new_versions: ChannelVersions
-) -> foreign.Put:
-    """The arguments of `put` as a record."""
-    thread, ns = address(config)
-    merged = get_serializable_checkpoint_metadata(config, metadata)
-    parent = get_checkpoint_id(config)
-    return foreign.Put(
-        thread, ns, parent, cast("dict[str, Any]", checkpoint), cast("dict[str, Any]", merged), new_versions
-    )
-
-
-def writes_record(
-    config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
-) -> foreign.PutWrites:
-    """The arguments of `put_writes` as a record."""
-    thread, ns = address(config)
-    return foreign.PutWrites(thread, ns, config["configurable"]["checkpoint_id"], writes, task_id, task_path)
-
-
-def address(config: RunnableConfig) -> tuple[str, str]:
-    """Thread and namespace of a config."""
-    configurable = config.get("configurable", {})
-    if "thread_id" not in configurable:
-        raise MissingThreadError()
-    return checked_place(str(configurable["thread_id"]), configurable.get("checkpoint_ns") or "")
 
 
 def checked_lease(lease: float) -> float:

@@ -53,6 +53,7 @@ class InMemorySaver(JournalSaver):
         self._lock = threading.RLock()
         self._threads: dict[str, Thread] = {}
         self._numbers: dict[int, Thread] = {}
+        self._last_tno = 0
         self._tombstones: dict[bytes, tuple[int, float]] = {}  # epoch, deleted at
         self._name_numbers: dict[str, int] = {}
         self._statements: dict[str, Callable[..., Any]] = {
@@ -134,7 +135,7 @@ class InMemorySaver(JournalSaver):
 
     def _make(self, name: str, now: float) -> Thread:
         buried, _ = self._tombstones.get(thread_digest(name), (0, 0.0))
-        tno = max(self._numbers, default=0) + 1
+        self._last_tno = tno = self._last_tno + 1
         thread = self._threads[name] = self._numbers[tno] = Thread(tno, name, max(buried + 1, int(now * 1000)))
         return thread
 

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 from pregel.cli.answers import visible
 from pregel.cli.values import shortened
 from pregel.errors import told
+from pregel.types import StreamMode
 
-MODES = ["debug", "messages", "values"]
+MODES: list[StreamMode] = ["debug", "messages", "values"]
 
 
 @dataclass(eq=False, slots=True)

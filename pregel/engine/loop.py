@@ -79,7 +79,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
                 heard = [run_pure(tasks[0])]
         barrier: Barrier | None = None
         kept: Sequence[tuple[str, Any]] | None = None
-        if heard is not None and _ended_well(heard, tasks[0]):
+        if heard is not None and len(heard) == 1 and heard[0].__class__ is Done and heard[0].task is tasks[0]:
             finished = tasks
             kept = take_in(frame, tasks[0], heard[0].writes, step)  # type: ignore[attr-defined]  # it is a Done
         else:
@@ -113,11 +113,6 @@ def _show_resumed(frame: Frame, step: Step) -> None:
     if LIFECYCLE in frame.run.modes:
         step.emit.append(resumed(frame))
     show_values(frame, step)
-
-
-def _ended_well(heard: Sequence[Event], task: Task) -> bool:
-    """Whether all that was heard is that the one task of a step is done."""
-    return len(heard) == 1 and heard[0].__class__ is Done and heard[0].task is task
 
 
 def _apply(frame: Frame, step: Step, tasks: Sequence[Task], kept: Sequence[tuple[str, Any]] | None) -> Exception | None:

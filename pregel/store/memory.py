@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -152,17 +153,15 @@ class InMemoryStore(Expiring, BaseStore):
     ) -> list[tuple[float, int]]:
         assert search.words is not None
         assert self._index is not None
-        part = self._index.hybrid
-        searched = [
-            kept.words
-            for namespace in self._under.get(search.op.namespace_prefix, ())
-            for kept in self._spaces[namespace].values()
-            if kept.rows and kept.expires > horizon
-        ]
-        counts = {word: sum(word in has for has in searched) for word in search.words}
-        weigh = weights(search.words, len(searched), counts)
-        shares = (sum(weight for word, weight in weigh.items() if word in kept.words) for kept in near)
-        return [((1.0 - part) * far - part * share, place) for (far, place), share in zip(ranked, shares, strict=True)]
+        part, asked = self._index.hybrid, frozenset(search.words)
+        spaces = (self._spaces[namespace] for namespace in self._under.get(search.op.namespace_prefix, ()))
+        having = Counter(  # the words that an item has of those asked for; most items have the same ones: none
+            asked & kept.words for space in spaces for kept in space.values() if kept.rows and kept.expires > horizon
+        )
+        counts = {word: sum(times for found, times in having.items() if word in found) for word in asked}
+        weigh = weights(search.words, having.total(), counts).items()
+        shares = {found: part * sum(weight for word, weight in weigh if word in found) for found in having}
+        return [((1.0 - part) * far - shares[asked & near[place].words], place) for far, place in ranked]
 
     def _refresh_ttl(self, found: Iterable[Kept], now: float) -> None:
         for kept in found:

@@ -151,3 +151,15 @@ def test_a_value_that_cannot_be_stored_fails_the_run_after_the_steps_before_it(r
 
     assert "failed" == row_of(saver).status
     assert ("b",) == app.get_state(thread("1")).next
+
+
+def test_the_number_of_a_deleted_thread_is_given_to_no_other(run: Runner, thread: Thread) -> None:
+    saver = InMemorySaver()
+    app = chain("a").compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+    before = row_of(saver).tno
+
+    saver.delete_thread("1")
+    run.invoke(app, {"a": []}, thread("1"))
+
+    assert row_of(saver).tno > before

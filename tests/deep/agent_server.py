@@ -93,12 +93,12 @@ class Handler(BaseHTTPRequestHandler):
             return 200, state(thread)
         if rest == "runs":
             return 200, started(thread, body) if self.command == "POST" else THREADS[thread][::-1]
-        run = next((run for run in THREADS[thread] if run["run_id"] == rest.split("/")[1]), None)
-        if run is None:
+        found = next((one for one in THREADS[thread] if one["run_id"] == rest.split("/")[1]), None)
+        if found is None:
             return 404, {"detail": "no such run"}
         if rest.endswith("/cancel"):
-            run["status"] = "interrupted"
-        return 200, run
+            found["status"] = "interrupted"
+        return 200, found
 
 
 if __name__ == "__main__":

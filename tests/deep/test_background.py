@@ -260,7 +260,7 @@ def test_a_task_whose_start_is_unclear_is_recorded_and_settled_later(remote: Rem
                 raise
 
     away = Away(remote.url, sleep=lambda seconds: None)
-    agent = served(remote) | {"server": away}  # type: ignore[operator]
+    agent = served(remote) | {"server": away}
     state = create_deep_agent(scripted(start("once"), "end", "end"), subagents=[agent]).invoke({"messages": "go"})
 
     assert "may have been started" in results(state)[0]
@@ -289,7 +289,7 @@ def test_a_server_that_is_away_fails_no_run(remote: Remote, caplog: pytest.LogCa
         def check(self, *args: Any, **options: Any) -> Progress:
             raise UnclearAnswerError("away")
 
-    agent = served(remote) | {"server": Away(remote.url)}  # type: ignore[operator]
+    agent = served(remote) | {"server": Away(remote.url)}
     state = create_deep_agent(scripted(start("x"), "end"), subagents=[agent]).invoke({"messages": "go"})
 
     assert "running" == only_task(state)["status"]
@@ -334,7 +334,7 @@ def test_a_task_that_was_started_before_a_crash_is_found_again(invoke: Invoke, r
             raise Died
 
     saver = InMemorySaver()
-    dying = served(remote) | {"server": Dying(remote.url)}  # type: ignore[operator]
+    dying = served(remote) | {"server": Dying(remote.url)}
     with pytest.raises(Died):
         invoke(
             create_deep_agent(scripted(start("once")), subagents=[dying], checkpointer=saver),

@@ -6,9 +6,13 @@ tests/differential`` draws that many new ones per test, and makes what fails as 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from pregel.checkpoint.sqlite import SqliteSaver
 from tests.differential.compare import disagreement, other_ways
 from tests.differential.depth import examples
 from tests.differential.draw import asking, failing, graphs, nesting, threads
@@ -19,6 +23,7 @@ pytest.importorskip("langgraph.graph", reason="the reference is not installed: p
 pytestmark = [pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]  # what warns is not compared
 
 REFERENCE, OURS = side("langgraph"), side("pregel")
+ON_SQLITE = replace(OURS, InMemorySaver=lambda: SqliteSaver.at(":memory:"))
 
 
 @examples(150)
@@ -55,3 +60,9 @@ def test_a_graph_in_a_graph_shows_the_same(program: Program) -> None:
 @given(graphs())
 def test_awaiting_and_without_a_saver_a_graph_shows_the_same(program: Program) -> None:
     assert not (difference := other_ways(program, REFERENCE, OURS)), difference
+
+
+@examples(60)
+@given(st.one_of(graphs(), threads(), failing(), asking(), nesting()))
+def test_whatever_is_drawn_shows_the_same_on_sqlite(program: Program) -> None:
+    assert not (difference := disagreement(program, REFERENCE, ON_SQLITE, settled=True)), difference
