@@ -323,6 +323,37 @@ def interrupt(value: Any, *, response_schema: Any = None) -> Any:
     return running_task().ask(value, response_schema)
 
 
+@dataclass(frozen=True, slots=True)
+class FollowedChunk:
+    """What `follow` gives: a chunk that a run journaled, or how the thread stands.
+
+    - `offset`: its place among all chunks of the thread; it jumps where housekeeping removed some.
+    - `attempt`: 1, and one more for each takeover from a worker that died.
+    - `mode`, `ns`, `data`: what the stream shows, as in ``version="v2"``. Two more modes: ``attempt`` is where an
+      attempt begins, or a task is tried again; its data has the ``superseded`` offsets as [first, last]. ``status``,
+      always the last chunk, has the thread's `status` and `reason`, and the open `interrupts`.
+    - `node`: the node that showed it while it ran.
+    - `landed`: the work that it tells of is stored. `superseded`: it is not, and a later attempt does it again.
+      Neither: it is under way, or the thread rests in the middle of it.
+    - `at`: when it was journaled, in unix seconds.
+    """
+
+    offset: int
+    attempt: int
+    mode: str
+    ns: tuple[str, ...]
+    data: Any
+    node: str
+    landed: bool
+    superseded: bool
+    at: float
+
+    @property
+    def next_offset(self) -> int:
+        """The offset to follow from in order to get what comes behind it."""
+        return self.offset if self.mode == "status" else self.offset + 1
+
+
 def ensure_valid_checkpointer(checkpointer: Any) -> Any:
     """The checkpointer itself when it is a saver, True, False or None; TypeError otherwise."""
     if checkpointer in (None, True, False) or (hasattr(checkpointer, "get_tuple") and hasattr(checkpointer, "put")):

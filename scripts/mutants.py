@@ -18,12 +18,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from planted import calls, owners, steps, storage
+from planted import calls, chunks, owners, steps, storage
 from planted.bug import Mutant
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = ("pregel", "tests", "docs", "pyproject.toml")
-MUTANTS = (*steps.MUTANTS, *owners.MUTANTS, *storage.MUTANTS, *calls.MUTANTS)
+MUTANTS = (*steps.MUTANTS, *owners.MUTANTS, *storage.MUTANTS, *calls.MUTANTS, *chunks.MUTANTS)
 
 
 def main(words: Sequence[str]) -> int:

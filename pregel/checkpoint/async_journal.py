@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from pregel import flow as runner
 from pregel.checkpoint import flows, verbs
 from pregel.checkpoint.base import BaseCheckpointSaver, DeltaChannelHistory
+from pregel.checkpoint.chunks import ChunkPage, ChunkTail, chunks_flow, tail_flow
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
@@ -102,6 +103,12 @@ class AsyncJournalSaver(JournalSaver):
 
     async def arenew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
         return await self.awrite(flows.renew_flow(holds, keep))
+
+    async def achunks(self, thread: str, offset: int, seen: int | None = None) -> ChunkPage:
+        return await self.aread(chunks_flow(thread, offset, seen))
+
+    async def achunk_tail(self, thread: str) -> ChunkTail:
+        return await self.aread(tail_flow(thread))
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         return await self.aread(flows.threads_flow(status, limit))

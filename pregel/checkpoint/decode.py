@@ -33,11 +33,11 @@ class UnknownNameError(LookupError):
 class Decoder:
     """Reads the rows of a store."""
 
-    __slots__ = ("_dumps", "_lists", "_loads", "names", "recent")
+    __slots__ = ("_dumps", "_lists", "_loads", "loads", "names", "recent")
 
     def __init__(self, serde: SerializerProtocol, names: Names, recent: RecentLists | None = None) -> None:
         self._dumps = serde.dumps_typed
-        self._loads = serde.loads_typed
+        self.loads = self._loads = serde.loads_typed
         self._lists = serde.loads_lists if type(serde) is JsonPlusSerializer else None
         self.names = names
         self.recent = None if self._lists is None else recent  # what another serialiser gives may not be ours to keep

@@ -92,6 +92,8 @@ def append_flow(append: Append, clock: Clock) -> Flow[Receipt]:
             ("add_checkpoints", append.checkpoints),
             ("add_values", append.values),
             ("add_writes", append.writes),
+            ("add_chunks", append.chunks),
+            ("add_marks", append.marks),
         )
         if rows
     ]
@@ -340,7 +342,14 @@ def delete_flow(thread: str, digest: bytes, now: float) -> Flow[None]:
             yield Sql(name, (tno,))
 
 
-DELETES = ("delete_writes", "delete_values", "delete_checkpoints", "delete_namespaces", "delete_thread")
+DELETES = (
+    "delete_chunks",
+    "delete_writes",
+    "delete_values",
+    "delete_checkpoints",
+    "delete_namespaces",
+    "delete_thread",
+)
 """One statement for each table that has a tno."""
 
 

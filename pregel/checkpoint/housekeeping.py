@@ -72,6 +72,7 @@ def _keep_latest(tno: int) -> Flow[None]:
         yield Sql("prune_checkpoints", (tno, head.ns, head.id))
         yield Sql("prune_writes", (tno, head.ns, head.id))
         yield from _root_values(tno, head.ns, Decoder.addresses(read))
+    yield from _empty_chunks(tno, None)
     yield Sql("bump_gen", (tno,))
 
 
@@ -178,6 +179,8 @@ def delete_runs_flow(thread: str, run_ids: Collection[str]) -> Flow[bool]:
         return False
     for ns, text in (yield Sql("namespaces", (row.tno,))):
         yield from _delete_in_namespace(thread, row.tno, ns, text, run_ids)
+    for run_id in run_ids:
+        yield from _empty_chunks(row.tno, run_id)
     yield Sql("bump_gen", (row.tno,))
     return True
 
@@ -215,6 +218,12 @@ def _survivor(parent: bytes | None, gone: dict[bytes, bytes | None]) -> bytes | 
     return parent
 
 
+def _empty_chunks(tno: int, run_id: str | None) -> Flow[None]:
+    """Forget the chunks of a run, or all that there are. Offsets go on from the last row, which stays, empty."""
+    yield Sql("empty_chunks", (tno, run_id))
+    yield Sql("drop_chunks", (tno,))
+
+
 # -- copies, sweeps ----------------------------------------------------------------------------------------------------
 
 
@@ -236,7 +245,7 @@ def copy_flow(source: str, target: str, now: float) -> Flow[None]:
         yield Sql(name, (copied, tno))
 
 
-COPIES = ("copy_namespaces", "copy_checkpoints", "copy_values", "copy_writes")
+COPIES = ("copy_namespaces", "copy_checkpoints", "copy_values", "copy_writes", "copy_chunks")
 """One statement for each table that has a tno; authority, timers and what is outside the journal stay behind."""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -25,10 +26,12 @@ from pregel.checkpoint.base import (
     DeltaChannelHistory,
     get_checkpoint_id,
 )
+from pregel.checkpoint.chunks import ChunkPage, ChunkTail, chunks_flow, tail_flow
 from pregel.checkpoint.decode import Decoder, Prototypes
 from pregel.checkpoint.keys import Names, counter_of, version_text
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
+from pregel.checkpoint.news import AsyncNews, AsyncPauses, News, Pauses
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
@@ -113,6 +116,22 @@ class JournalSaver(BaseCheckpointSaver[str]):
     def threads(self, *, status: Status | None = None, limit: int | None = None) -> list[ThreadRow]:
         """The threads, the last written first."""
         return self.read(flows.threads_flow(status, limit))
+
+    def chunks(self, thread: str, offset: int, seen: int | None = None) -> ChunkPage:
+        """A thread's row, and its chunks from an offset on; none while the row's seq is the one that was `seen`."""
+        return self.read(chunks_flow(thread, offset, seen))
+
+    def chunk_tail(self, thread: str) -> ChunkTail:
+        """Where a thread's chunks end, and which of them are pending."""
+        return self.read(tail_flow(thread))
+
+    def listen(self) -> AbstractContextManager[News]:
+        """What wakes those who follow a thread, for as long as they do."""
+        return nullcontext(Pauses())
+
+    def alisten(self) -> AbstractAsyncContextManager[AsyncNews]:
+        """Async twin of `listen`."""
+        return nullcontext(AsyncPauses())
 
     def _decoder(self) -> Decoder:
         return Decoder(self.serde, self.names, self.recent)
@@ -224,6 +243,14 @@ class JournalSaver(BaseCheckpointSaver[str]):
     async def aask(self, hold: Hold, asked: str) -> bool:
         """Async twin of `ask`."""
         return await self._hop(self.ask, hold, asked)
+
+    async def achunks(self, thread: str, offset: int, seen: int | None = None) -> ChunkPage:
+        """Async twin of `chunks`."""
+        return await self._hop(self.chunks, thread, offset, seen)
+
+    async def achunk_tail(self, thread: str) -> ChunkTail:
+        """Async twin of `chunk_tail`."""
+        return await self._hop(self.chunk_tail, thread)
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         """Async twin of `threads`."""

@@ -17,6 +17,8 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from pregel import flow as runner
 from pregel.checkpoint.appender import Appender
+from pregel.checkpoint.chunks import LANDED as LANDED_CHUNK
+from pregel.checkpoint.chunks import PENDING
 from pregel.checkpoint.flows import Many, Row, Sql
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.keys import thread_digest
@@ -412,6 +414,35 @@ class InMemorySaver(JournalSaver):
 
     def _do_copy_writes(self, target: int, tno: int) -> None:
         self._numbers[target].writes = {key: dict(rows) for key, rows in self._numbers[tno].writes.items()}
+
+    def _do_chunks(self, tno: int, offset: int, size: int) -> list[Row]:
+        chunks = self._numbers[tno].chunks
+        ends = list(chunks)
+        start = bisect_left(ends, offset)
+        return [chunks[last] for last in ends[start : start + size]]
+
+    def _do_chunk_end(self, tno: int) -> list[Row]:
+        return [(next(reversed(self._numbers[tno].chunks), -1),)]
+
+    def _do_pending_chunks(self, tno: int) -> list[Row]:
+        return [(row.last, row.n) for row in self._numbers[tno].chunks.values() if row.state == PENDING]
+
+    def _do_empty_chunks(self, tno: int, run_id: str | None) -> None:
+        chunks = self._numbers[tno].chunks
+        for last, row in chunks.items():
+            if run_id is None or row.run_id == run_id:
+                chunks[last] = row._replace(n=0, state=LANDED_CHUNK, node="", blob=b"")
+
+    def _do_drop_chunks(self, tno: int) -> None:
+        thread = self._numbers[tno]
+        end = next(reversed(thread.chunks), -1)
+        thread.chunks = {last: row for last, row in thread.chunks.items() if row.n or last == end}
+
+    def _do_delete_chunks(self, tno: int) -> None:
+        self._numbers[tno].chunks.clear()
+
+    def _do_copy_chunks(self, target: int, tno: int) -> None:
+        self._numbers[target].chunks = dict(self._numbers[tno].chunks)
 
     def _do_sweep_tombstones(self, before: float) -> None:
         self._tombstones = {digest: found for digest, found in self._tombstones.items() if found[1] >= before}

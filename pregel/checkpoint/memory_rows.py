@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from bisect import insort
 
+from pregel.checkpoint.chunks import StoredChunks
 from pregel.checkpoint.flows import Row, owner_text
 from pregel.checkpoint.keys import id_text
 from pregel.checkpoint.late import LateLedger, Said
@@ -54,6 +55,7 @@ class Thread:
         self.late: list[tuple[LateLedger, list[Said]]] = []  # what nobody has looked at yet, in turns of one run each
         self.teller: LateLedger | None = None  # of the last turn
         self.writes: dict[tuple[int, bytes], dict[tuple[bytes, int], WriteRow]] = {}
+        self.chunks: dict[int, StoredChunks] = {}  # by their last offset, in order
 
     def columns(self) -> Row:
         """The thread as the statement `thread` shows it."""
@@ -111,7 +113,7 @@ class Thread:
         """Keep what an append says, and bring the row's own columns to what they are after it."""
         if append.said:
             self.hears(append.ledger).extend(append.said)  # type: ignore[arg-type]  # who said it is known
-        elif append.checkpoints or append.writes or append.values or append.namespaces:
+        elif append.checkpoints or append.writes or append.values or append.namespaces or append.chunks or append.marks:
             self.catch_up().add(append)
         self.seq += append.k
         self.mark = append.mark
@@ -155,6 +157,11 @@ class Thread:
             self.add_value(value)
         for write in append.writes:
             self.add_write(write)
+        for chunk in append.chunks:
+            self.chunks[chunk.last] = chunk.stored(self.epoch)
+        for last, state in append.marks:
+            if last in self.chunks:
+                self.chunks[last] = self.chunks[last]._replace(state=state)
 
     def add_value(self, row: ValueRow) -> None:
         if row.kind == "delta":

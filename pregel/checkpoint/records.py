@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsBytes
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, SupportsBytes
 
 from pregel.checkpoint.keys import PULL, TaskName, pull_text, task_parts
 
 if TYPE_CHECKING:
+    from pregel.checkpoint.chunks import ChunkRow
     from pregel.checkpoint.late import LateLedger, Said
 
 ERROR, INTERRUPT, RESUME, NO_WRITES = "__error__", "__interrupt__", "__resume__", "__no_writes__"
@@ -322,6 +323,8 @@ class Append:
     writes: list[WriteRow]
     said: list[Said]
     ledger: LateLedger | None
+    chunks: ClassVar[Sequence[ChunkRow]] = ()  # only `checkpoint.chunks.ChunkedAppend` has some
+    marks: ClassVar[Sequence[tuple[int, int]]] = ()
 
     def __init__(
         self,

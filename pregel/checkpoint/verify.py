@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pregel.checkpoint.chunks import StoredChunks, unpack_chunks
 from pregel.checkpoint.decode import Decoder, Prototypes
 from pregel.checkpoint.flows import LAST, Sql, saved_flow, thread_row
 from pregel.checkpoint.keys import id_text
@@ -25,7 +26,10 @@ PAGE = 100  # checkpoints that are looked at in one go
 
 @dataclass(slots=True, frozen=True)
 class Finding:
-    """Something that is wrong with a checkpoint; `unreadable` is a value of a class that is not registered here."""
+    """Something that is wrong with a checkpoint, or with chunks where `checkpoint` is empty.
+
+    `unreadable` is a value of a class that is not registered here.
+    """
 
     thread: str
     ns: str
@@ -43,7 +47,28 @@ def verify_flow(decoder: Decoder, thread: str, channels: Prototypes) -> Flow[lis
     tno, last = thread_row(rows[0]).tno, thread_row(rows[0]).last_id
     for _, ns in (yield Sql("namespaces", (tno,))):
         findings += yield from _verify_namespace(decoder, thread, tno, ns, last, channels)
+    return findings + (yield from _verify_chunks(decoder, thread, tno))
+
+
+def _verify_chunks(decoder: Decoder, thread: str, tno: int) -> Flow[list[Finding]]:
+    findings: list[Finding] = []
+    offset = 0
+    while rows := (yield Sql("chunks", (tno, offset, PAGE))):
+        for row in (StoredChunks(*one) for one in rows):
+            if row.last - row.n + 1 < offset:
+                what = f"its chunks up to {row.last} begin before {offset}, where others ended"
+                findings.append(Finding(thread, "", "", "damaged", what))
+            offset = row.last + 1
+            try:
+                list(unpack_chunks(decoder.loads, row))
+            except Exception as error:  # a damaged blob may raise anything
+                what = f"its chunks up to {row.last}: {told(error)}"
+                findings.append(Finding(thread, "", "", _kind(error), what))
     return findings
+
+
+def _kind(error: Exception) -> Literal["damaged", "unreadable"]:
+    return "unreadable" if isinstance(error, InvalidModuleError) else "damaged"
 
 
 def _verify_namespace(
@@ -82,9 +107,8 @@ def _verify_page(
             for row in page:
                 found += yield from _verify_page(decoder, thread, tno, ns, [row], channels)
             return found
-        kind: Literal["damaged", "unreadable"] = "unreadable" if isinstance(error, InvalidModuleError) else "damaged"
         what = error.message if isinstance(error, PregelError) else told(error)
-        return [Finding(thread, ns, id_text(page[0].id), kind, what)]
+        return [Finding(thread, ns, id_text(page[0].id), _kind(error), what)]
     return [
         Finding(thread, ns, one.id, "damaged", f"the cache of {channel!r} is not what its deltas make")
         for one, names in zip(saved, differing, strict=True)

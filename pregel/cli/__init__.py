@@ -78,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_resume(commands)
     _add_chat(commands)
     _add_reads(commands)
+    _add_follow(commands)
     _add_upkeep(commands)
     _add_draw(commands)
     _add_demo(commands)
@@ -91,6 +92,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     _graph(run)
     run.add_argument("--input", required=True, metavar="JSON", help="the input: JSON text, @FILE, or - for stdin")
     _thread(run)
+    _journals(run)
     run.set_defaults(command="pregel.cli.runs:run")
 
 
@@ -105,6 +107,7 @@ def _add_resume(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="the answer to the pending question, or {question id: answer, ...}; JSON text, @FILE, or - for stdin",
     )
     _thread(resume)
+    _journals(resume)
     resume.set_defaults(command="pregel.cli.runs:resume")
 
 
@@ -138,6 +141,27 @@ def _add_reads(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help_text = "the graph of the thread: adds what runs next, and reads its own types"
         reader.add_argument("--graph", metavar="MODULE:GRAPH", help=help_text)
         reader.set_defaults(command=f"pregel.cli.history:{name}")
+
+
+def _add_follow(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    follow = commands.add_parser(
+        "follow",
+        help="show what a thread's runs journaled, and go on with them",
+        description="Shows what runs with a journaled stream (pregel run --journal-stream) have shown and go on to "
+        "show, until the thread comes to rest. It only reads, and may run anywhere, any number of times.",
+        epilog=EXIT_CODES,
+        formatter_class=AS_WRITTEN,
+    )
+    _thread(follow)
+    follow.add_argument("--offset", type=int, default=0, metavar="N", help="begin with this chunk (default: the first)")
+    follow.add_argument("--wait", type=float, metavar="SECONDS", help="give up when nothing was new for so long")
+    follow.add_argument("--graph", metavar="MODULE:GRAPH", help="a graph whose own types the chunks hold")
+    follow.set_defaults(command="pregel.cli.follow:follow")
+
+
+def _journals(parser: argparse.ArgumentParser) -> None:
+    help_text = "journal what the run shows, for `pregel follow`"
+    parser.add_argument("--journal-stream", action="store_true", help=help_text)
 
 
 def _add_upkeep(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

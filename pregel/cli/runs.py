@@ -31,14 +31,14 @@ QUESTIONS = "__interrupt__"
 def run(options: argparse.Namespace, screen: Screen) -> int:
     """Gives a thread an input and runs it until it ends, fails or asks."""
     given = read_json(options.input, "--input")
-    with open_graph(options.graph, writable_database(options.db)) as graph:
+    with open_graph(options.graph, writable_database(options.db), options.journal_stream) as graph:
         return _go(graph, given, options, screen)
 
 
 def resume(options: argparse.Namespace, screen: Screen) -> int:
     """Goes on with a thread where it stands: after a crash, a failure, or with the answer to its question."""
     answer = None if options.answer is None else read_json(options.answer, "--answer")
-    with open_graph(options.graph, existing_database(options.db)) as graph:
+    with open_graph(options.graph, existing_database(options.db), options.journal_stream) as graph:
         state = graph.get_state(thread_config(options.thread))
         if state.created_at is None:
             raise CallError(f"There is no thread {options.thread!r} in {options.db}.", "`pregel threads` lists them.")

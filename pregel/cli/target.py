@@ -60,11 +60,12 @@ class Graph(Protocol):
 
 
 @contextmanager
-def open_graph(target: str, database: str) -> Iterator[Graph]:
-    """A graph whose saver is the database, whatever it was compiled with."""
+def open_graph(target: str, database: str, journal_stream: bool = False) -> Iterator[Graph]:
+    """A graph whose saver is the database, whatever it was compiled with; `journal_stream`: its stream is journaled."""
     found = load(target)
     with SqliteSaver.from_conn_string(database) as saver:
-        yield compiled(found, saver, target)
+        graph = compiled(found, saver, target)
+        yield graph.copy(update={"journal_stream": True}) if journal_stream else graph
 
 
 def compiled(found: Any, saver: SqliteSaver, target: str) -> Graph:

@@ -15,9 +15,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pregel.checkpoint.records import Append
 from pregel.telemetry import gauges
 
 if TYPE_CHECKING:
@@ -29,12 +28,14 @@ WORKERS = 16
 
 
 class Holding(Protocol):
-    """A run that may hold an append back."""
+    """A run that may hold something back: an append, or chunks."""
 
-    held: Append | None
+    @property
+    def held(self) -> Any:
+        """What it holds back; None when that is nothing."""
 
-    def let_go(self, append: Append) -> None:
-        """Have this append sent, unless the run has taken it meanwhile."""
+    def let_go(self, held: Any, /) -> None:
+        """Have this sent, unless the run has taken it meanwhile."""
 
     def flush(self) -> None:
         """Send what is held back."""
@@ -49,7 +50,7 @@ class Background:
 
     def _start_over(self) -> None:
         self._fresh: deque[Holding] = deque()
-        self._seen: list[tuple[Holding, Append]] = []  # at the last look
+        self._seen: list[tuple[Holding, Any]] = []  # at the last look
         self._wake = threading.Event()
         self._lock = threading.Lock()
         self._asleep = False
@@ -107,8 +108,8 @@ class Background:
 
     def _look(self) -> None:
         """Let go what was seen at the last look, and see what came since."""
-        for run, append in self._seen:
-            run.let_go(append)
+        for run, held in self._seen:
+            run.let_go(held)
         self._seen = []
         while self._fresh:
             run = self._fresh.popleft()

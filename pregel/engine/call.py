@@ -24,7 +24,14 @@ from pregel.engine.journal import Journal
 from pregel.engine.nested import place_of
 from pregel.engine.resume import Entry, Replay
 from pregel.engine.running import Running
-from pregel.errors import InvalidInputError, MissingThreadError, NoCheckpointerError, SubgraphNotFoundError, ThreadBusy
+from pregel.errors import (
+    InvalidInputError,
+    MissingThreadError,
+    NoCheckpointerError,
+    NotBuiltError,
+    SubgraphNotFoundError,
+    ThreadBusy,
+)
 from pregel.tokens import connect
 from pregel.types import DURABILITIES, STREAM_MODES
 from pregel.warnings import warn_caller
@@ -67,6 +74,7 @@ class Call:
         "ns",
         "output_keys",
         "printed",
+        "recorded",
         "subgraphs",
         "thread",
         "version",
@@ -89,6 +97,7 @@ class Call:
         wait: float | None = None,
         version: str = "v1",
         print_mode: str | Sequence[str] = (),
+        journal_stream: bool | str | Sequence[str] | None = None,
         **arguments: Any,
     ) -> None:
         self.graph = graph
@@ -99,6 +108,9 @@ class Call:
         self.around: frozenset[bytes] = ambient.frame.run.held if isinstance(ambient, Running) else frozenset()
         self.config = merge_configs(_inherited(self.nested, config), graph.config, config)
         self.version = checked_version(version)
+        self.recorded: frozenset[str] = frozenset()
+        if journal_stream or (graph.journal_stream and journal_stream is None):
+            self.recorded = _recorded(self, journal_stream or graph.journal_stream)
         self._watch(modes, print_mode)
         self.output_keys = checked_keys(graph, output_keys)
         self.subgraphs = subgraphs
@@ -111,7 +123,7 @@ class Call:
         self.thread, self.ns, self.checkpoint = "", "", None
         self.map: Mapping[str, str] = place.get("checkpoint_map") or {}
         if self.journaled:
-            self.thread, self.ns = checked_place(_thread_of(place), str(place.get("checkpoint_ns") or ""))
+            self.thread, self.ns = checked_place(thread_of(place), str(place.get("checkpoint_ns") or ""))
             self.checkpoint = place.get("checkpoint_id") or None
         self.durability = checked_durability(durability or "sync")
         self.concurrency, self.wait = concurrency or graph.concurrency, graph.wait if wait is None else wait
@@ -138,6 +150,8 @@ class Call:
             print_mode = print_mode or ("updates", "values")
             self.printed = checked_modes((print_mode,) if isinstance(print_mode, str) else print_mode)
         self.modes = self.yields | self.printed if self.printed else self.yields
+        if self.recorded:
+            self.modes |= self.recorded
         if "messages" in self.modes:
             connect()
         self.callbacks = _callbacks(self.config) if self.nested is None else None
@@ -146,6 +160,8 @@ class Call:
 
     def wants(self, chunk: Chunk) -> bool:
         """Whether the caller is given a chunk, which is printed if that was asked for."""
+        if chunk[0] and self.recorded and not self.subgraphs:
+            return False  # of a subgraph, and only journaled
         if chunk[1] in self.printed:
             print_chunk(chunk)
         return chunk[1] in self.yields
@@ -167,6 +183,8 @@ class Call:
         if self.journaled:
             place = self.config.get("configurable") or {}
             saver, durability = _as_journal(self.graph.saver, place, self.durability)
+            if self.recorded and not hasattr(saver, "chunk_tail"):
+                raise keeps_none(self.graph.saver)
             journal = kind(saver, self.thread, ids, os.urandom(16), durability, self.graph.names)
             journal.around = self.around
         run = Run(
@@ -176,7 +194,7 @@ class Call:
             thread=self.thread,
             journal=journal,
             modes=self.modes,
-            subgraphs=self.subgraphs,
+            subgraphs=self.subgraphs or (bool(self.recorded) and "messages" not in self.yields),
             context=self._context(),
             store=self._store(),
             cache=self._cache(),
@@ -354,7 +372,7 @@ def _has_place(configurable: dict[str, Any]) -> bool:
     return any(key in configurable for key in ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"))
 
 
-def _thread_of(place: dict[str, Any]) -> str:
+def thread_of(place: dict[str, Any]) -> str:
     thread = place.get("thread_id")
     if thread is None or thread == "":
         raise MissingThreadError()
@@ -367,6 +385,31 @@ def checked_modes(modes: Sequence[str]) -> frozenset[str]:
         if mode not in STREAM_MODES:
             raise InvalidInputError(f"Unknown stream mode {mode!r}.", fix=f"Use one of {', '.join(STREAM_MODES)}.")
     return frozenset(modes)
+
+
+def checked_recorded(journal_stream: bool | str | Sequence[str] | frozenset[str]) -> frozenset[str]:
+    """The stream modes that are to be journaled; a named error for one that does not exist."""
+    if journal_stream is True:
+        from pregel.engine.recorder import RECORDED  # few runs are followed
+
+        return frozenset(RECORDED)
+    return checked_modes((journal_stream,) if isinstance(journal_stream, str) else tuple(journal_stream or ()))
+
+
+def _recorded(call: Call, journal_stream: bool | str | Sequence[str] | frozenset[str]) -> frozenset[str]:
+    """The same for a call; a graph inside of a run belongs to that run, which says what is journaled."""
+    if call.nested is not None:
+        return frozenset()
+    require_saver(call.graph)
+    return checked_recorded(journal_stream)
+
+
+def keeps_none(saver: object) -> NotBuiltError:
+    """The error for a saver without chunks."""
+    return NotBuiltError(
+        f"{type(saver).__name__} keeps no chunks: it has only the verbs of the reference, or overrides some of them.",
+        fix="Leave journal_stream out, or use InMemorySaver, SqliteSaver or PostgresSaver.",
+    )
 
 
 def checked_durability(durability: str) -> Any:

@@ -57,6 +57,7 @@ from pregel.errors import SerializationError
 
 if TYPE_CHECKING:
     from pregel.engine.future import CallFuture
+    from pregel.engine.running import Running
 
 ENDS = (Done, Failed, Paused, Gone, Entered)
 OVER = Event()  # the node that was awaited in place has ended
@@ -191,8 +192,8 @@ class AwaitingDriver:
         if self.waker is not None and not self.waker.done():
             self.waker.set_result(None)
 
-    def post_chunk(self, chunk: Chunk) -> None:
-        """Take in a chunk from a node that runs, wherever; a thread waits while the consumer is behind."""
+    def post_chunk(self, chunk: Chunk, task: Running) -> None:
+        """Take in a chunk from a task that runs, wherever; a thread waits while the consumer is behind."""
         try:
             here = asyncio.get_running_loop() is self.loop
         except RuntimeError:

@@ -54,6 +54,7 @@ from pregel.errors import SerializationError
 
 if TYPE_CHECKING:
     from pregel.engine.future import CallFuture
+    from pregel.engine.running import Running
 
 ENDS = (Done, Failed, Paused, Gone, Entered)
 OVER = Event()  # the node that ran on the caller's thread has ended
@@ -163,8 +164,8 @@ class BlockingDriver:
         self.live = True  # no other node comes there
         self.inbox.put(Cancel(why))
 
-    def post(self, chunk: Chunk) -> None:
-        """Take in a chunk from a node that runs; waits while the consumer is behind."""
+    def post(self, chunk: Chunk, task: Running) -> None:
+        """Take in a chunk from a task that runs; waits while the consumer is behind."""
         if self.gate is not None and not self.gate.enter():
             return
         self.inbox.put(chunk)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pregel.engine.task import Task
 
 LIVE = frozenset(("custom", "messages", "tools"))  # modes that node code writes to while it runs
-Post = Callable[[tuple[str, str, Any]], None]
+Post = Callable[[tuple[str, str, Any], "Running"], None]
 Multiplex = Callable[["Flow[Step]", "Iterable[Task]", "Frame"], "Flow[Step]"]
 
 
@@ -130,7 +130,7 @@ class Host(Protocol):
         """Tell the run what a task calls, from any thread."""
 
 
-def _nobody_listens(chunk: tuple[str, str, Any]) -> None:
+def _nobody_listens(chunk: tuple[str, str, Any], task: Running) -> None:
     return None
 
 

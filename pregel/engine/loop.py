@@ -81,7 +81,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         kept: Sequence[tuple[str, Any]] | None = None
         if heard is not None and len(heard) == 1 and heard[0].__class__ is Done and heard[0].task is tasks[0]:
             finished = tasks
-            kept = take_in(frame, tasks[0], heard[0].writes, step)  # type: ignore[attr-defined]  # it is a Done
+            kept = take_in(frame, tasks[0], heard[0].writes, step)
         else:
             barrier = Barrier(frame, tasks, ready)
             step = yield from barrier.gather(step, heard)

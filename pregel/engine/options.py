@@ -20,4 +20,5 @@ class CallOptions(TypedDict, total=False):
     control: RunControl | None
     concurrency: Concurrency | None
     wait: float | None
+    journal_stream: bool | StreamMode | Sequence[StreamMode] | None
     print_mode: StreamMode | Sequence[StreamMode]

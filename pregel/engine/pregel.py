@@ -15,9 +15,10 @@ from pregel.channels import BaseChannel, Topic
 from pregel.channels.base import of_kind
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.config import RunnableConfig, merge_configs
-from pregel.engine.call import names_of, require_saver
+from pregel.engine.call import checked_recorded, names_of, require_saver
 from pregel.engine.check import check_graph
 from pregel.engine.contend import checked_concurrency
+from pregel.engine.follow import Followable
 from pregel.engine.nested import stable_namespace, subgraphs
 from pregel.engine.node import NodeBuilder, PregelNode
 from pregel.engine.plan import TASKS, Plan, Policies
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from pregel.engine.threads import Threads
 
 
-class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States):
+class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable):
     """A compiled graph over named channels.
 
     `nodes` wake on channels and write to channels; `input_channels` take the input, `output_channels` make the output,
@@ -80,6 +81,7 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States):
         joins: Mapping[str, str] | None = None,
         concurrency: str = "reject",
         wait: float | None = None,
+        journal_stream: bool | str | Sequence[str] = False,
     ) -> None:
         self.nodes = {n: node.build() if isinstance(node, NodeBuilder) else node for n, node in nodes.items()}
         self.channels: dict[str, Any] = dict(channels or {})
@@ -97,6 +99,7 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States):
         self.node_error_handler_map = dict(node_error_handler_map or {})
         self.context_schema, self.config, self.name = context_schema, config, name
         self.concurrency, self.wait = checked_concurrency(concurrency, wait), wait
+        self.journal_stream = checked_recorded(journal_stream)
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
         self.stream_transformers = tuple(stream_transformers or ())
         if auto_validate:

@@ -144,7 +144,7 @@ class Running:
         if self.is_watched:
             self.touch()
         if self.listens("custom"):
-            self.frame.run.post((self.frame.ns, "custom", chunk))
+            self.frame.run.post((self.frame.ns, "custom", chunk), self)
 
     def listens(self, mode: str) -> bool:
         """Whether what this task shows in a mode reaches anybody."""
@@ -155,7 +155,7 @@ class Running:
         if not self.closed:
             if self.is_watched:
                 self.touch()
-            self.frame.run.post((self.frame.ns, mode, data))
+            self.frame.run.post((self.frame.ns, mode, data), self)
 
     def push_message(self, message: Any, channel: str | None) -> None:
         """Show a message at once in mode ``messages``, after writing it to a channel, if one is given."""

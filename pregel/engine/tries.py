@@ -22,6 +22,8 @@ from pregel.types import GraphOutput
 if TYPE_CHECKING:
     from pregel.engine.drive_async import AwaitingDriver
     from pregel.engine.journal_async import AwaitingJournal
+    from pregel.engine.recording import RecordingJournal
+    from pregel.engine.recording_async import AwaitingRecordingJournal
     from pregel.telemetry import Telemetry
 
 
@@ -49,9 +51,11 @@ def let_go(result: Result) -> BaseException:
 
 def blocking_driver(call: Call) -> BlockingDriver:
     """The driver of one try of a call, which hears what nodes show while they run."""
-    frame, flow = call.start(BlockingJournal)
+    frame, flow = call.start(BlockingJournal if not call.recorded else _recording_journal())
     driver = BlockingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
     frame.run.post, frame.run.host = driver.post, driver
+    if call.recorded:
+        _record(call, frame)
     if driver.journal is not None:
         driver.journal.driven_by = ref(driver)
     if (telemetry := active()) is not None:
@@ -63,14 +67,36 @@ def awaiting_driver(call: Call) -> AwaitingDriver:
     """The same, awaiting."""
     from pregel.engine.drive_async import AwaitingDriver
 
-    frame, flow = call.start(awaiting_journal())
+    frame, flow = call.start(awaiting_journal() if not call.recorded else _awaiting_recording_journal())
     driver = AwaitingDriver(flow, frame.run.journal, live=frame.run.live, room=call.room)  # type: ignore[arg-type]
     frame.run.post, frame.run.host = driver.post_chunk, driver
+    if call.recorded:
+        _record(call, frame)
     if driver.journal is not None:
         driver.journal.driven_by = ref(driver)
     if (telemetry := active()) is not None:
         _traced(driver, frame, telemetry)
     return driver
+
+
+def _record(call: Call, frame: Frame) -> None:
+    """Let the journal keep what is shown, in the modes that were asked for."""
+    run = frame.run
+    run_id = run.metadata.get("run_id")
+    run.journal.records(call.recorded, run_id)  # type: ignore[union-attr]  # it was made to record
+    run.post = run.journal.tapped(run.post, call.yields | call.printed)  # type: ignore[union-attr]
+
+
+def _recording_journal() -> type[RecordingJournal]:
+    from pregel.engine.recording import RecordingJournal  # few runs are followed
+
+    return RecordingJournal
+
+
+def _awaiting_recording_journal() -> type[AwaitingRecordingJournal]:
+    from pregel.engine.recording_async import AwaitingRecordingJournal
+
+    return AwaitingRecordingJournal
 
 
 def _traced(driver: BlockingDriver | AwaitingDriver, frame: Frame, telemetry: Telemetry) -> None:

@@ -82,6 +82,7 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         control: Any = None,
         concurrency: str | None = None,
         wait: float | None = None,
+        journal_stream: bool | str | Sequence[str] | None = None,
         version: str = "v1",
         print_mode: str | Sequence[str] = (),
     ) -> Any:
@@ -92,12 +93,13 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         modes. Raises what a node raised, and the named errors of `pregel.errors`.
 
         `concurrency` says what happens when another run holds the thread: "reject", "enqueue", "interrupt" or
-        "rollback"; `wait` is how many seconds the last three wait for it. Both default to those of the graph.
+        "rollback"; `wait` is how many seconds the last three wait for it. `journal_stream` names the stream modes whose
+        chunks are journaled for those who `follow` (True: the usual ones). All three default to those of the graph.
         """
         arguments = _arguments(
             context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
         )
-        arguments |= {"concurrency": concurrency, "wait": wait}
+        arguments |= {"concurrency": concurrency, "wait": wait, "journal_stream": journal_stream}
         if stream_mode != "values":
             return list(self._stream(input, config, stream_mode, arguments))
         call = Call(self, input, config, **arguments)  # type: ignore[arg-type]  # it is a Pregel
@@ -153,6 +155,7 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         control: Any = None,
         concurrency: str | None = None,
         wait: float | None = None,
+        journal_stream: bool | str | Sequence[str] | None = None,
         version: str = "v1",
         print_mode: str | Sequence[str] = (),
     ) -> Any:
@@ -160,7 +163,7 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         arguments = _arguments(
             context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
         )
-        arguments |= {"concurrency": concurrency, "wait": wait}
+        arguments |= {"concurrency": concurrency, "wait": wait, "journal_stream": journal_stream}
         if stream_mode != "values":
             return [chunk async for chunk in self._astream(input, config, stream_mode, arguments)]
         call = Call(self, input, config, **arguments)  # type: ignore[arg-type]  # it is a Pregel
@@ -220,6 +223,7 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         control: Any = None,
         concurrency: str | None = None,
         wait: float | None = None,
+        journal_stream: bool | str | Sequence[str] | None = None,
         subgraphs: bool = False,
         debug: bool | None = None,
         version: str = "v1",
@@ -234,7 +238,7 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         arguments = _arguments(
             context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
         )
-        arguments |= {"concurrency": concurrency, "wait": wait}
+        arguments |= {"concurrency": concurrency, "wait": wait, "journal_stream": journal_stream}
         return self._stream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
     @overload  # type: ignore[override]  # a graph takes more than a runnable
@@ -279,6 +283,7 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         control: Any = None,
         concurrency: str | None = None,
         wait: float | None = None,
+        journal_stream: bool | str | Sequence[str] | None = None,
         subgraphs: bool = False,
         debug: bool | None = None,
         version: str = "v1",
@@ -288,7 +293,7 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         arguments = _arguments(
             context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
         )
-        arguments |= {"concurrency": concurrency, "wait": wait}
+        arguments |= {"concurrency": concurrency, "wait": wait, "journal_stream": journal_stream}
         return self._astream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
 
     def _stream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> Iterator[Any]:

@@ -282,12 +282,14 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         strict: bool = False,
         concurrency: str = "reject",
         wait: float | None = None,
+        journal_stream: bool | str | Sequence[str] = False,
     ) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
         """A graph that runs. GraphValidationError when the builder has problems.
 
         `unknown_keys` says what happens to a key that a node returns and the state does not have; `strict` turns
         warnings about the graph and its input into errors. `concurrency` and `wait` (seconds) are what a call does when
-        another run holds its thread, unless the call says otherwise.
+        another run holds its thread, unless the call says otherwise. `journal_stream` names the stream modes whose
+        chunks are journaled, so that others can `follow` the runs; True: updates, messages, custom and tools.
         """
         checkpointer = ensure_valid_checkpointer(checkpointer)
         if unknown_keys not in ("error", "warn", "ignore"):
@@ -320,6 +322,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             strict=strict,
             concurrency=concurrency,
             wait=wait,
+            journal_stream=journal_stream,
         )
 
     # -- below --

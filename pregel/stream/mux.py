@@ -40,6 +40,7 @@ class Mux:
         for transformer in self.transformers:
             self._register(transformer)
         self.has_more = any(not one.is_native for one in self.transformers)  # some of the user's own
+        self._flows = [(one, getattr(one, "flow", None)) for one in self.transformers]
         self._awaited = {one for one in self.transformers if pump.awaits and one.overrides("aprocess")}
 
     @property
@@ -70,10 +71,10 @@ class Mux:
     def feed(self, event: ProtocolEvent) -> Flow[None]:
         """Show an event to the transformers, and then in the log."""
         kept = True
-        for transformer in self.transformers:
-            flow = getattr(transformer, "flow", None)
+        of_itself = event["method"] != "tasks" and len(event["params"]["namespace"]) == len(self.scope)
+        for transformer, flow in self._flows:
             if flow is not None:  # it has graphs inside of this one to feed
-                keeps = yield from flow(event)
+                keeps = of_itself or (yield from flow(event))
             elif transformer in self._awaited:
                 keeps = yield transformer.aprocess(event)
             else:

@@ -132,6 +132,8 @@ class LifecycleTransformer(StreamTransformer):
         return {"lifecycle": self.channel}
 
     def process(self, event: ProtocolEvent) -> bool:
+        if event["method"] != "tasks" and len(event["params"]["namespace"]) == len(self.scope):
+            return True  # of a graph that runs already
         for life in self._lives.read(event):
             self.channel.push(life.payload)
         return event["method"] != "tasks"

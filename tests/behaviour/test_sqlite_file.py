@@ -70,7 +70,7 @@ def test_setup_twice_applies_each_migration_once(saver: SqliteSaver, path: Path)
     with SqliteSaver.from_conn_string(path) as again:
         again.setup()
 
-    assert [(1,), (2,)] == raw(path).execute("SELECT v FROM pregel_migrations").fetchall()
+    assert [(1,), (2,), (3,)] == raw(path).execute("SELECT v FROM pregel_migrations").fetchall()
 
 
 def test_a_format_of_the_future_is_refused(saver: SqliteSaver, path: Path) -> None:
@@ -91,7 +91,7 @@ def test_no_row_of_a_deleted_thread_is_left_in_any_table(saver: SqliteSaver, pat
     db = raw(path)
     tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     with_tno = [t for t in tables if any(c[1] == "tno" for c in db.execute(f"PRAGMA table_info({t})"))]
-    assert 5 == len(with_tno)
+    assert 6 == len(with_tno)
     assert {0} == {db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in with_tno}
     assert "secret-thread" not in "\n".join(db.iterdump())
 

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pregel.checkpoint import flows, foreign, housekeeping, verify
+from pregel.checkpoint import chunks, flows, foreign, housekeeping, verify
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.sql import ASKED, GUARDS, statements
 
-TREES = [ast.parse(Path(module.__file__ or "").read_text("utf-8")) for module in (flows, foreign, housekeeping, verify)]
+TREES = [
+    ast.parse(Path(module.__file__ or "").read_text("utf-8"))
+    for module in (chunks, flows, foreign, housekeeping, verify)
+]
 FILES = sorted(
     entry.name
     for entry in files("pregel.checkpoint.sql").iterdir()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Union
 
 from psycopg import AsyncConnection
@@ -19,11 +19,14 @@ from psycopg import AsyncConnection
 from pregel import flow as runner
 from pregel.checkpoint import flows
 from pregel.checkpoint.async_journal import AsyncJournalSaver
+from pregel.checkpoint.chunks import ChunkPage, chunks_flow
 from pregel.checkpoint.flows import Sql
 from pregel.checkpoint.lease import LEASE
+from pregel.checkpoint.news import AsyncNews, News
 from pregel.checkpoint.postgres import tables, verbs, wire
 from pregel.checkpoint.postgres.connections import Connections, Target
 from pregel.checkpoint.postgres.connections_async import AsyncLine, AsyncOwn, AsyncSource, async_source_of
+from pregel.checkpoint.postgres.listening import alistening
 from pregel.checkpoint.postgres.saver import (
     PATIENCE,
     POOL_SIZE,
@@ -93,6 +96,7 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
         return saver
 
     def _set_up(self, source: AsyncSource, target: Target, size: int, patience: float, prepare: bool | None) -> None:
+        self._target = target
         self.connections: Connections[AsyncSource] = Connections(source, lambda: AsyncOwn(target, size), patience)
         self.connections.prepare = prepare
         self.blocking_twin = PostgresSaver.of(target, None, size, patience, prepare, self.lease)
@@ -152,6 +156,15 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
 
     async def aask(self, hold: Hold, asked: str) -> bool:
         return await self._ado(verbs.requesting(hold, asked))
+
+    async def achunks(self, thread: str, offset: int, seen: int | None = None) -> ChunkPage:
+        return await self._ado(verbs.reading(lambda: chunks_flow(thread, offset, seen)), thread)
+
+    def listen(self) -> AbstractContextManager[News]:
+        return self.blocking_twin.listen()
+
+    def alisten(self) -> AbstractAsyncContextManager[AsyncNews]:
+        return alistening(self._target, self.connections.prepare is False)
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         return await self._ado(verbs.reading(lambda: flows.threads_flow(status, limit)))

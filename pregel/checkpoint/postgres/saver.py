@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Union
 
 import psycopg
@@ -19,11 +19,14 @@ from psycopg.conninfo import make_conninfo
 
 from pregel import flow as runner
 from pregel.checkpoint import flows
+from pregel.checkpoint.chunks import ChunkPage, chunks_flow
 from pregel.checkpoint.flows import Row, Sql
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.lease import LEASE
+from pregel.checkpoint.news import News
 from pregel.checkpoint.postgres import tables, verbs, wire
 from pregel.checkpoint.postgres.connections import Connections, Line, Own, Source, Target, source_of
+from pregel.checkpoint.postgres.listening import listening
 from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.errors import InvalidInputError
@@ -76,6 +79,9 @@ class Spoken(JournalSaver):
 
     def ask(self, hold: Hold, asked: str) -> bool:
         return self._do(verbs.requesting(hold, asked))
+
+    def chunks(self, thread: str, offset: int, seen: int | None = None) -> ChunkPage:
+        return self._do(verbs.reading(lambda: chunks_flow(thread, offset, seen)), thread)
 
     def threads(self, *, status: Status | None = None, limit: int | None = None) -> list[ThreadRow]:
         return self._do(verbs.reading(lambda: flows.threads_flow(status, limit)))
@@ -152,11 +158,14 @@ class PostgresSaver(Spoken):
         return saver
 
     def _set_up(self, connections: Connections[Source], target: Target) -> None:
-        self.connections = connections
+        self.connections, self._target = connections, target
         # renewals have a connection of their own: a pool that is busy with runs would cost all of them their leases
         self.pulse: Connections[Source] = Connections(Own(target, 1), lambda: Own(target, 1), self.lease / 3)
         self.closed = False
         self._ready = False
+
+    def listen(self) -> AbstractContextManager[News]:
+        return listening(self._target, self.connections.prepare is False)
 
     def renew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
         if self.closed:

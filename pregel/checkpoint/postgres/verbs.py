@@ -43,6 +43,8 @@ def weight(append: Append) -> int:
         size += len(write.blob)
     for checkpoint in append.checkpoints:
         size += len(checkpoint.manifest)
+    for chunk in append.chunks:
+        size += len(chunk.blob)
     return size
 
 

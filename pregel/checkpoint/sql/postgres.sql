@@ -198,6 +198,36 @@ SELECT t.tno, u.* FROM t, unnest($1::integer[], $2::bytea[], $3::bytea[], $4::in
 ON CONFLICT (tno, ns, checkpoint, task, idx)
 DO UPDATE SET type = excluded.type, blob = excluded.blob WHERE excluded.idx < 0
 
+-- add_chunks: chunks that a run showed; whoever listens hears the thread's number when they are stored
+INSERT INTO pregel_chunks (tno, epoch, last, n, attempt, state, node, run_id, at, blob)
+SELECT t.tno, t.epoch, u.* FROM t, unnest($1::bigint[], $2::integer[], $3::integer[], $4::integer[], $5::text[],
+                                          $6::text[], $7::float8[], $8::bytea[]) u
+RETURNING pg_notify('pregel_chunks', tno::text)
+
+-- add_marks: what became of earlier chunks
+UPDATE pregel_chunks c SET state = u.state
+FROM t, unnest($1::bigint[], $2::integer[]) u (last, state) WHERE c.tno = t.tno AND c.last = u.last
+
+-- chunks: the chunks of a thread from an offset on
+SELECT last, n, epoch, attempt, state, node, run_id, at, blob FROM pregel_chunks
+WHERE tno = $1 AND last >= $2 ORDER BY last LIMIT $3
+
+-- chunk_end: the offset of a thread's last chunk, -1 when there never was one
+SELECT coalesce(max(last), -1) FROM pregel_chunks WHERE tno = $1
+
+-- pending_chunks: rows whose work is not known to be stored
+SELECT last, n FROM pregel_chunks WHERE tno = $1 AND state = 0 ORDER BY last
+
+-- empty_chunks: take out what a run showed (NULL: whatever was shown), and leave the offsets
+UPDATE pregel_chunks SET n = 0, state = 1, node = '', blob = ''
+WHERE tno = $1 AND ($2::text IS NULL OR run_id = $2)
+
+-- drop_chunks: remove the empty rows that are not the last one
+DELETE FROM pregel_chunks WHERE tno = $1 AND n = 0 AND last < (SELECT max(last) FROM pregel_chunks WHERE tno = $1)
+
+-- delete_chunks: the chunks of a thread
+DELETE FROM pregel_chunks WHERE tno = $1
+
 -- delete_checkpoint: one checkpoint, before it is put again
 DELETE FROM pregel_checkpoints WHERE tno = $1 AND ns = $2 AND id = $3
 
@@ -314,6 +344,10 @@ SELECT $1::bigint, ns, channel, at, kind, type, blob, prev, base, fold, n FROM p
 -- copy_writes: the same for writes
 INSERT INTO pregel_writes (tno, ns, checkpoint, task, idx, channel, type, blob, path, name, child)
 SELECT $1::bigint, ns, checkpoint, task, idx, channel, type, blob, path, name, child FROM pregel_writes WHERE tno = $2
+
+-- copy_chunks: the same for chunks
+INSERT INTO pregel_chunks (tno, last, n, epoch, attempt, state, node, run_id, at, blob)
+SELECT $1::bigint, last, n, epoch, attempt, state, node, run_id, at, blob FROM pregel_chunks WHERE tno = $2
 
 -- sweep_tombstones: forget the threads that were erased before a time
 DELETE FROM pregel_tombstones WHERE deleted_at < $1

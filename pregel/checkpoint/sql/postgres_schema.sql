@@ -125,3 +125,25 @@ JOIN pregel_threads t ON t.tno = w.tno
 JOIN pregel_namespaces n ON n.tno = w.tno AND n.ns = w.ns
 LEFT JOIN pregel_names k ON k.id = w.name
 LEFT JOIN pregel_names c ON c.id = w.channel
+
+-- 3: what runs showed, for those who follow them; a version that does not know the table deletes its rows by the key
+CREATE TABLE IF NOT EXISTS pregel_chunks (
+    tno     bigint  NOT NULL REFERENCES pregel_threads (tno) ON DELETE CASCADE,
+    last    bigint  NOT NULL,
+    n       integer NOT NULL,
+    epoch   bigint  NOT NULL,
+    attempt integer NOT NULL,
+    state   integer NOT NULL,
+    node    text    COLLATE "C" NOT NULL,
+    run_id  text    COLLATE "C",
+    at      float8  NOT NULL,
+    blob    bytea   NOT NULL,
+    PRIMARY KEY (tno, last)
+);
+CREATE INDEX IF NOT EXISTS pregel_chunks_pending ON pregel_chunks (tno, last) WHERE state = 0;
+CREATE OR REPLACE VIEW pregel_view_chunks AS
+SELECT t.thread, c.last - c.n + 1 AS first, c.last, c.attempt,
+       CASE WHEN c.state = 1 THEN 'landed' WHEN c.state = 2 OR c.epoch < t.epoch THEN 'superseded' ELSE 'pending' END AS state,
+       c.node, c.run_id, to_timestamp(c.at) AS at, length(c.blob) AS bytes
+FROM pregel_chunks c
+JOIN pregel_threads t ON t.tno = c.tno

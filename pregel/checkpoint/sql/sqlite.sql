@@ -155,6 +155,32 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (tno, ns, checkpoint, task, idx)
 DO UPDATE SET type = excluded.type, blob = excluded.blob WHERE excluded.idx < 0
 
+-- add_chunks: chunks that a run showed
+INSERT INTO pregel_chunks (tno, last, n, epoch, attempt, state, node, run_id, at, blob)
+VALUES (?1, ?2, ?3, (SELECT epoch FROM pregel_threads WHERE tno = ?1), ?4, ?5, ?6, ?7, ?8, ?9)
+
+-- add_marks: what became of earlier chunks
+UPDATE pregel_chunks SET state = ?3 WHERE tno = ?1 AND last = ?2
+
+-- chunks: the chunks of a thread from an offset on
+SELECT last, n, epoch, attempt, state, node, run_id, at, blob FROM pregel_chunks
+WHERE tno = ?1 AND last >= ?2 ORDER BY last LIMIT ?3
+
+-- chunk_end: the offset of a thread's last chunk, -1 when there never was one
+SELECT coalesce(max(last), -1) FROM pregel_chunks WHERE tno = ?
+
+-- pending_chunks: rows whose work is not known to be stored
+SELECT last, n FROM pregel_chunks WHERE tno = ? AND state = 0 ORDER BY last
+
+-- empty_chunks: take out what a run showed (NULL: whatever was shown), and leave the offsets
+UPDATE pregel_chunks SET n = 0, state = 1, node = '', blob = x'' WHERE tno = ?1 AND (?2 IS NULL OR run_id = ?2)
+
+-- drop_chunks: remove the empty rows that are not the last one
+DELETE FROM pregel_chunks WHERE tno = ?1 AND n = 0 AND last < (SELECT max(last) FROM pregel_chunks WHERE tno = ?1)
+
+-- delete_chunks: the chunks of a thread
+DELETE FROM pregel_chunks WHERE tno = ?
+
 -- delete_checkpoint: one checkpoint, before it is put again
 DELETE FROM pregel_checkpoints WHERE tno = ? AND ns = ? AND id = ?
 
@@ -256,6 +282,10 @@ SELECT ?1, ns, channel, at, kind, type, blob, prev, base, fold, n FROM pregel_ch
 -- copy_writes: the same for writes
 INSERT INTO pregel_writes (tno, ns, checkpoint, task, idx, channel, type, blob, path, name, child)
 SELECT ?1, ns, checkpoint, task, idx, channel, type, blob, path, name, child FROM pregel_writes WHERE tno = ?2
+
+-- copy_chunks: the same for chunks
+INSERT INTO pregel_chunks (tno, last, n, epoch, attempt, state, node, run_id, at, blob)
+SELECT ?1, last, n, epoch, attempt, state, node, run_id, at, blob FROM pregel_chunks WHERE tno = ?2
 
 -- sweep_tombstones: forget the threads that were erased before a time
 DELETE FROM pregel_tombstones WHERE deleted_at < ?

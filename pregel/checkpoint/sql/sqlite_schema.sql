@@ -137,3 +137,27 @@ JOIN pregel_threads t ON t.tno = w.tno
 JOIN pregel_namespaces n ON n.tno = w.tno AND n.ns = w.ns
 LEFT JOIN pregel_names k ON k.id = w.name
 LEFT JOIN pregel_names c ON c.id = w.channel
+
+-- 3: what runs showed, for those who follow them; a version that does not know the table deletes its rows by the trigger
+CREATE TABLE IF NOT EXISTS pregel_chunks (
+    tno     INTEGER NOT NULL,
+    last    INTEGER NOT NULL,
+    n       INTEGER NOT NULL,
+    epoch   INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    state   INTEGER NOT NULL,
+    node    TEXT    NOT NULL,
+    run_id  TEXT,
+    at      REAL    NOT NULL,
+    blob    BLOB    NOT NULL,
+    PRIMARY KEY (tno, last)
+);
+CREATE INDEX IF NOT EXISTS pregel_chunks_pending ON pregel_chunks (tno, last) WHERE state = 0;
+CREATE TRIGGER IF NOT EXISTS pregel_chunks_of_deleted AFTER DELETE ON pregel_threads
+BEGIN DELETE FROM pregel_chunks WHERE tno = OLD.tno; END;
+CREATE VIEW IF NOT EXISTS pregel_view_chunks AS
+SELECT t.thread, c.last - c.n + 1 AS first, c.last, c.attempt,
+       CASE WHEN c.state = 1 THEN 'landed' WHEN c.state = 2 OR c.epoch < t.epoch THEN 'superseded' ELSE 'pending' END AS state,
+       c.node, c.run_id, strftime('%Y-%m-%dT%H:%M:%fZ', c.at, 'unixepoch') AS at, length(c.blob) AS bytes
+FROM pregel_chunks c
+JOIN pregel_threads t ON t.tno = c.tno

@@ -133,6 +133,9 @@ class SqliteSaver(JournalSaver):
                     connection.executemany(ADD_VALUES.text, [(tno, *row) for row in append.values])
                 if append.writes:
                     connection.executemany(ADD_WRITES.text, [(tno, *row) for row in append.writes])
+                if append.chunks or append.marks:
+                    _perform(connection, Many("add_chunks", [(tno, *row) for row in append.chunks]))
+                    _perform(connection, Many("add_marks", [(tno, *row) for row in append.marks]))
         except BaseException as error:
             database.roll_back(error)
             raise

@@ -1,0 +1,166 @@
+"""Following a thread: what its runs journaled, from an offset on, and what they go on to show.
+
+1. Everything is told by what is stored: whoever knows the thread and an offset goes on from there, in any process. Each
+   chunk comes once, in order, over the death of a worker and the takeover by another.
+2. It ends when nobody holds the thread and all is read, as of one moment. A thread whose worker died is not at rest:
+   somebody may take it over.
+3. Looks are few: none at the chunks while the thread's `seq` stands still, pauses that grow, or the store's word.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from pregel.checkpoint.chunks import LANDED, PENDING, SUPERSEDED, ChunkPage, StoredChunks, unpack_chunks
+from pregel.checkpoint.news import SHORTEST
+from pregel.checkpoint.records import INTERRUPT, RESUME, Load, Opened
+from pregel.config import RunnableConfig
+from pregel.engine.call import keeps_none, thread_of
+from pregel.engine.chunks import ns_tuple
+from pregel.errors import InvalidInputError, JournalDamaged, ThreadDeleted, ThreadNotFoundError
+from pregel.types import FollowedChunk, Interrupt
+
+
+def follow(
+    saver: Any, config: RunnableConfig, *, offset: int = 0, wait: float | None = None
+) -> Iterator[FollowedChunk]:
+    """The chunks of a thread; see `Followable.follow`."""
+    follower = Follower(saver, config, offset, wait)
+    with saver.listen() as news:
+        while True:
+            yield from follower.take(saver.chunks(follower.thread, follower.offset, follower.seen))
+            if follower.over:
+                opened = saver.load(follower.thread, [Load()])
+                yield follower.end(opened)
+                return
+            if not follower.more:
+                news.wait(follower.tno, follower.pause(news.longest))
+
+
+async def afollow(
+    saver: Any, config: RunnableConfig, *, offset: int = 0, wait: float | None = None
+) -> AsyncIterator[FollowedChunk]:
+    """The same, awaited."""
+    follower = Follower(saver, config, offset, wait)
+    async with saver.alisten() as news:
+        while True:
+            for chunk in follower.take(await saver.achunks(follower.thread, follower.offset, follower.seen)):
+                yield chunk
+            if follower.over:
+                opened = await saver.aload(follower.thread, [Load()])
+                yield follower.end(opened)
+                return
+            if not follower.more:
+                await news.wait(follower.tno, follower.pause(news.longest))
+
+
+class Followable:
+    """The verbs of a graph that follow a thread."""
+
+    if TYPE_CHECKING:  # a Pregel has it
+
+        @property
+        def saver(self) -> Any:
+            """The saver of the graph."""
+
+    def follow(self, config: RunnableConfig, *, offset: int = 0, wait: float | None = None) -> Iterator[FollowedChunk]:
+        """What the runs of a thread journaled (`journal_stream`), from an offset on, and what they go on to show.
+
+        It ends when the thread has come to rest, or when nothing was new for `wait` seconds (None: never), with a
+        chunk of mode ``status``. It reads only: from any process, before, during and after the run.
+        """
+        return follow(self.saver, config, offset=offset, wait=wait)
+
+    def afollow(
+        self, config: RunnableConfig, *, offset: int = 0, wait: float | None = None
+    ) -> AsyncIterator[FollowedChunk]:
+        """Like `follow`, awaited."""
+        return afollow(self.saver, config, offset=offset, wait=wait)
+
+
+class Follower:
+    """Where somebody who follows a thread stands."""
+
+    def __init__(self, saver: Any, config: RunnableConfig, offset: int, wait: float | None) -> None:
+        if not hasattr(saver, "chunks"):
+            raise keeps_none(saver)
+        if offset < 0:
+            raise InvalidInputError(f"offset is {offset}.", fix="Give the `next_offset` of the last chunk, or 0.")
+        self.saver = saver
+        self.thread = thread_of(config.get("configurable") or {})
+        self.offset, self.wait = offset, wait
+        self.tno = 0  # of the thread as it was met first
+        self.seen: int | None = None  # the seq at the last look
+        self.page: ChunkPage | None = None
+        self.more = False  # there may be chunks already that were not read
+        self.over = False
+        self._news_at = time.monotonic()
+        self._pause = SHORTEST
+
+    def take(self, page: ChunkPage) -> Iterator[FollowedChunk]:
+        """What a look has found."""
+        row = page.thread
+        if not row.tno and not self.tno:
+            raise ThreadNotFoundError(thread=self.thread)
+        if row.tno != (self.tno or row.tno):
+            raise ThreadDeleted(thread=self.thread)
+        self.tno, self.page, self.more = row.tno, page, page.more
+        if row.seq != self.seen:
+            self._news_at, self._pause = time.monotonic(), SHORTEST
+        self.seen = None if page.more else row.seq
+        for found in page.rows:
+            yield from self._unpacked(found, row.epoch)
+        waited = time.monotonic() - self._news_at
+        self.over = not page.more and (page.is_at_rest or (self.wait is not None and waited >= self.wait))
+
+    def _unpacked(self, row: StoredChunks, epoch: int) -> Iterator[FollowedChunk]:
+        state = SUPERSEDED if row.state == PENDING and row.epoch < epoch else row.state
+        try:
+            chunks = list(unpack_chunks(self.saver.serde.loads_typed, row))
+        except ValueError as error:
+            raise JournalDamaged(f"The chunks of thread {self.thread!r} are damaged: {error}.") from error
+        for offset, ns, mode, data in chunks:
+            if offset >= self.offset:
+                self.offset = offset + 1
+                yield FollowedChunk(
+                    offset,
+                    row.attempt,
+                    mode,
+                    ns_tuple(ns),
+                    data,
+                    row.node,
+                    state == LANDED,
+                    state == SUPERSEDED,
+                    row.at,
+                )
+
+    def pause(self, longest: float) -> float:
+        """How long to wait before the next look."""
+        pause, self._pause = min(self._pause, longest), self._pause * 1.5
+        if self.wait is not None:
+            pause = max(0.0, min(pause, self._news_at + self.wait - time.monotonic()))
+        return pause
+
+    def end(self, opened: Opened) -> FollowedChunk:
+        """The last chunk: how the thread stands, and what it asks."""
+        assert self.page is not None
+        data: dict[str, Any] = {**self.page.standing, "interrupts": []}
+        if data["status"] == "interrupted":
+            data["interrupts"] = open_questions(opened)
+        attempt = self.page.thread.crashes + 1
+        return FollowedChunk(self.offset, attempt, "status", (), data, "", True, False, self.page.thread.updated_at)
+
+
+def open_questions(opened: Opened) -> list[Interrupt]:
+    """The questions of a thread's newest checkpoint that have no answer yet."""
+    saved = opened.saved[0]
+    asked: dict[str, Interrupt] = {}
+    answered: set[str] = set()
+    for write in saved.writes if saved is not None else ():
+        if write.channel == INTERRUPT:
+            asked |= {question.id: question for question in write.value}
+        elif write.channel == RESUME:
+            answered |= write.value.keys()
+    return [question for id, question in asked.items() if id not in answered]
