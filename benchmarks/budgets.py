@@ -12,8 +12,8 @@ from benchmarks.measured import Figure
 from benchmarks.sides import FLOOR, OURS, PEERS
 
 PATH = Path(__file__).with_name("budgets.toml")
-NOISE = 1.25
-"""How much more than allowed a least time of some rounds may be before it counts."""
+NOISE, NOISE_OF_RATIOS = 1.5, 1.25
+"""How much more than allowed the least time of some rounds, and the median of ratios, may be before it counts."""
 
 
 class Verdict(NamedTuple):
@@ -36,11 +36,17 @@ class Budget:
     floor: float | None = None
     today: float | None = None
     peer: float | None = None
-    noise: float = NOISE
+    noise: float | None = None
 
     @property
     def allowed(self) -> float:
         return self.must if self.today is None else self.today
+
+    @property
+    def limit(self) -> float:
+        """More than this is not noise."""
+        usual = NOISE_OF_RATIOS if self.floor is None else NOISE
+        return self.allowed * (usual if self.noise is None else self.noise)
 
     def peer_met(self, figures: Mapping[str, Figure]) -> bool:
         """Whether ours is as many times less than the peer as it must be; True when the peer was not measured."""
@@ -61,7 +67,7 @@ class Budget:
     def verdict(self, figures: Mapping[str, Figure]) -> Verdict:
         """Whether the must is met, and whether what is allowed is kept."""
         ours = self.measured(figures)
-        used = ours / (self.allowed * self.noise)
+        used = ours / self.limit
         if ours <= self.must:
             return Verdict("met" if self.aim is None or ours > self.aim else "aim met", used)
         if self.today is None:
