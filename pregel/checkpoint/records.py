@@ -220,7 +220,7 @@ class ThreadRow:
     updated_at: float = 0.0  # unix seconds
     namespaces: dict[str, int] = field(default_factory=dict)  # those that were asked for
     next_ns: int = 0  # greater than the number of every namespace
-    pin: str = ""  # the newest checkpoint when the thread was claimed last; empty when there was none
+    pin: str = ""  # the checkpoint on which the run of the last claim started; empty when there was none
     crashes: int = 0  # takeovers of running threads in a row, since the last release
 
 
@@ -286,7 +286,7 @@ class Claim:
     dead: bool = False
     ttl: float = 30.0  # seconds
     graph: str = ""
-    pin: bytes | None = None  # the newest checkpoint as loaded
+    pin: bytes | None = None  # the checkpoint on which the run starts: the root graph's newest, as loaded
 
 
 @dataclass(slots=True)

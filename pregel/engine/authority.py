@@ -52,6 +52,8 @@ class Authority:
         self.thread = thread
         self.token = token
         self.row = ThreadRow(thread)
+        self.head = ""  # the root graph's newest checkpoint as loaded: where this run starts for one that rolls it back
+        self.goes_back: str | None = None  # where it starts if it rolls one back itself; empty for the very beginning
         self.epoch = 0
         self.claimed = False
         self.lease: float = saver.lease
@@ -70,7 +72,8 @@ class Authority:
         row = self.row
         dead = self.may_begin()
         self.keep()
-        pin = id_bytes(row.last_id) if row.last_id else None
+        start = self.head if self.goes_back is None else self.goes_back
+        pin = id_bytes(start) if start else None
         return Claim(row.epoch, row.gen, lease.this_owner(), dead, self.lease, pin=pin)
 
     def may_begin(self) -> bool:

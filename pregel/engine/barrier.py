@@ -301,8 +301,8 @@ class Barrier:
             self._begin(event.task, step)
 
     def _cancel(self, event: Cancel, step: Step) -> None:
-        if not self.cancelled:
-            self.cancelled = event.why
+        if event.again or not self.cancelled:
+            self.cancelled = self.cancelled or event.why
             self._stop(step)
 
     def _drain(self, event: Drain, step: Step) -> None:

@@ -274,7 +274,7 @@ class Call:
         displaced = self._contender.displaced if self._contender is not None else None
         if displaced is None or self.checkpoint or frame.run.journal is None:
             return frame, family(frame, Entry(self.input, self.checkpoint))
-        frame.run.journal.after = displaced.epoch
+        frame.run.journal.after, frame.run.journal.goes_back = displaced.epoch, displaced.pin
         return frame, family(frame, Entry(self.input, displaced.pin or None, anew=not displaced.pin))
 
     def contend(self, error: ClaimMissed | ThreadBusy, journal: Journal | None) -> None:

@@ -95,7 +95,8 @@ class AwaitingDriver:
         self.closed = False  # calls are withdrawn
         self.stopping = ""  # why nothing starts any more
         self.puller: Callable[[], asyncio.Task[Any] | None]  # the asyncio task that pulls, looked up: it holds this
-        self.torn: int | None = None  # how often the puller was to be cancelled before the node in place was
+        self.cancels = 0  # how often it was to be cancelled when it began to pull
+        self.torn = False  # it is to be cancelled once more, for the node that is awaited in place
         self.gate: Gate | None = Gate(self.inbox.__len__) if live else None
         self.waking = False  # a wake-up is on its way to the loop
 
@@ -170,7 +171,7 @@ class AwaitingDriver:
     def _pulled(self) -> None:
         """Note who pulls: a stream may go from one asyncio task to another."""
         task = asyncio.current_task()
-        self.puller = _nobody if task is None else ref(task)
+        self.puller, self.cancels = (_nobody, 0) if task is None else (ref(task), task.cancelling())
 
     def post(self, item: Event | Chunk) -> None:
         """Put something into the inbox, from the loop's own thread."""
@@ -294,15 +295,15 @@ class AwaitingDriver:
     def _tear(self) -> None:
         """Cancel the node that is awaited in place, which runs in the puller's own asyncio task."""
         puller = self.puller()
-        if puller is not None and self.torn is None:
-            self.torn = puller.cancelling()
+        if puller is not None and not self.torn:
+            self.torn = True
             puller.cancel()
 
     def _was_torn_alone(self) -> bool:
         """Take that cancellation back; whether it was there and nobody else cancels the puller."""
-        torn, self.torn = self.torn, None
+        torn, self.torn = self.torn, False
         puller = self.puller()
-        return torn is not None and puller is not None and puller.uncancel() <= torn
+        return torn and puller is not None and puller.uncancel() <= self.cancels
 
     def _perform_beside(self) -> None:
         if self.beside is None and self.inline is not None:
@@ -395,7 +396,9 @@ class AwaitingDriver:
             return
         job = self.jobs.get(task)
         if isinstance(job, asyncio.Task):
-            job.cancel()
+            if never_begins(job):
+                self._free(task)
+                events.append(Gone(task))
         elif job is None or job.claim():
             self._free(task)
             events.append(Gone(task))
@@ -489,15 +492,13 @@ class AwaitingDriver:
     async def _wind_down(self) -> None:
         """What `shutdown` waits for. A loop that ends cancels this too: it goes on all the same."""
         failure: BaseException | None = None
-        inline, self.inline = self.inline, None
+        self.inline = None
         if self.beside is not None:
             try:
                 await self._take_back([])
             except BaseException as error:
                 failure = None if isinstance(error, asyncio.CancelledError) else error
             self.live = True
-        if inline is not None and self.stopping:  # the flow may have cancelled it before, and does so once
-            self.news.append(Gone(inline))
         try:
             if self.sound and inspect.getgeneratorstate(self.flow) == inspect.GEN_SUSPENDED:
                 failure = await self._tell_the_flow() or failure
@@ -512,7 +513,7 @@ class AwaitingDriver:
     async def _tell_the_flow(self) -> BaseException | None:
         """Tell the flow what happened and that it is over, until it is; what its last appends met."""
         failure: BaseException | None = None
-        events: list[Event] = [*self.news, Cancel()]
+        events: list[Event] = [*self.news, Cancel(again=True)]
         while True:
             try:
                 step = self.flow.send(events)
@@ -545,9 +546,7 @@ class AwaitingDriver:
         self.timers.clear()
         self.waiting.clear()
         for task, job in list(self.jobs.items()):
-            if isinstance(job, asyncio.Task):
-                job.cancel()
-            elif job is None or job.claim():
+            if never_begins(job) if isinstance(job, asyncio.Task) else job is None or job.claim():
                 del self.jobs[task]
         while self.jobs:
             while not self.inbox:
@@ -559,6 +558,13 @@ class AwaitingDriver:
             if isinstance(item, ENDS):
                 self.jobs.pop(item.task, None)
                 self._heard(item)
+
+
+def never_begins(job: asyncio.Task[None]) -> bool:
+    """Cancel an asyncio task; whether it had not begun: then nothing of it runs, also not what posts its end."""
+    job.cancel()
+    body: Any = job.get_coro()
+    return body is not None and inspect.getcoroutinestate(body) == inspect.CORO_CREATED
 
 
 def _nobody() -> None:

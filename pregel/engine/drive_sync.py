@@ -398,7 +398,7 @@ class BlockingDriver:
         if os.getpid() != self.process:  # this is a fork's copy: the run goes on in the parent
             self.flow.close()
             return
-        inline, self.inline = self.inline, None
+        self.inline = None
         self.closed = True
         self._withdraw_calls()  # what the last Step wanted settled may not have been
         failure: BaseException | None = None
@@ -407,8 +407,6 @@ class BlockingDriver:
                 self._take_back([])
             except BaseException as error:
                 failure = error
-        if inline is not None and self.stopping:  # the flow may have cancelled it before, and does so once
-            self.news.append(Gone(inline))
         self.live = True  # nothing runs on this thread any more: an exit is news, and cuts nothing short
         if self.journal is not None and self.journal.ended:
             self.sound = False  # it gave its thread up: nothing that it stores would land
@@ -433,7 +431,7 @@ class BlockingDriver:
         failure: Exception | None = None
         if not self.sound or inspect.getgeneratorstate(self.flow) != inspect.GEN_SUSPENDED:
             return None
-        events: list[Event] = [*self.news, Cancel()]
+        events: list[Event] = [*self.news, Cancel(again=True)]
         while True:
             try:
                 step = self.flow.send(events)

@@ -198,12 +198,15 @@ class Loaded(Event):
 
 
 class Cancel(Event):
-    """To a flow: wind down. What ended is kept, what runs is cancelled."""
+    """To a flow: wind down. What ended is kept, what runs is cancelled.
 
-    __slots__ = ("why",)
+    Told twice it cancels once, unless it is told `again`: what it wanted the first time may not have been done.
+    """
 
-    def __init__(self, why: str = "cancelled") -> None:
-        self.why = why
+    __slots__ = ("again", "why")
+
+    def __init__(self, why: str = "cancelled", *, again: bool = False) -> None:
+        self.why, self.again = why, again
 
 
 class Drain(Event):

@@ -92,6 +92,7 @@ class Journal(Authority):
                 opened = with_held(requests, opened, self.held_saves, self.held_writes)
             if not self.claimed:
                 self.row, self.seq = opened.thread, opened.thread.seq
+                self.head = opened.heads.get("", "")
         return Loaded(list(requests), opened, pages)
 
     # -- writing -----------------------------------------------------------------------------------------------------

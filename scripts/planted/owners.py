@@ -179,8 +179,8 @@ MUTANTS = (
         "awaiting: the cancellation of a node in place is left standing",
         f"{WAY}::test_an_async_node_is_cancelled_and_the_newcomer_goes_on[sync-memory]",
         "pregel/engine/drive_async.py",
-        "puller.uncancel() <= torn",
-        "puller.cancelling() > torn",
+        "puller.uncancel() <= self.cancels",
+        "puller.cancelling() > self.cancels",
     ),
     mutant(
         "awaiting: a node that swallows its cancellation leaves it standing",

@@ -13,7 +13,7 @@ from pregel.checkpoint.memory import InMemorySaver
 from pregel.errors import CallWithdrawn, RunDisplaced, ThreadBusy
 from pregel.func import task
 from pregel.runtime import Runtime
-from pregel.types import DURABILITIES
+from pregel.types import DURABILITIES, interrupt
 
 from .conftest import Awaiting, Runner
 from .marks import Saver, Thread, chain, mark, parallel
@@ -100,6 +100,72 @@ def test_rollback_goes_on_from_before_the_run_that_it_cancelled(run: Runner, sav
     assert (["started", "unwound"], "rollback") == (waiting.calls, outcome[0].asked)
     assert ["old", "new", "in", "new"] == result["a"]
     assert ["old", "new", "gone", "first"] in [entry.values.get("a") for entry in run.history(newcomer, thread("1"))]
+
+
+def test_who_rolls_back_a_run_that_had_rolled_one_back_goes_on_from_before_both(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    newcomer = chain("new").compile(checkpointer=saver)
+    run.invoke(newcomer, {"a": ["old"]}, thread("1"))
+    runs = []
+    for number in range(2):
+        waiting = Waiting()
+        app = chain("wait", wait=waiting.node).compile(checkpointer=saver)
+        runs.append(beside(ends(app, thread("1"), {"a": [f"gone {number}"]}, concurrency="rollback")))
+        assert waiting.reached.wait(30)
+
+    result = run.invoke(newcomer, {"a": ["in"]}, thread("1"), concurrency="rollback", wait=60.0)
+    for one, _ in runs:
+        one.join(30)
+
+    assert ["rollback", "rollback"] == [outcome[0].asked for _, outcome in runs]
+    assert ["old", "new", "in", "new"] == result["a"]
+
+
+def test_rollback_goes_back_to_a_checkpoint_of_the_root_graph(run: Runner, saver: Saver, thread: Thread) -> None:
+    asks = chain("before", "ask", ask=lambda state: {"a": [interrupt("go on?")]}).compile()
+    app = chain("sub", sub=asks).compile(checkpointer=saver)
+    run.invoke(app, {"a": ["old"]}, thread("1"))  # the thread's newest checkpoint is the subgraph's
+    waiting = Waiting()
+    gone = chain("wait", wait=waiting.node).compile(checkpointer=saver)
+    first, _ = beside(ends(gone, thread("1"), {"a": ["gone"]}))
+    assert waiting.reached.wait(30)
+
+    newcomer = chain("new").compile(checkpointer=saver)
+    result = run.invoke(newcomer, {"a": ["in"]}, thread("1"), concurrency="rollback", wait=60.0)
+    first.join(30)
+
+    assert ["old", "in", "new"] == result["a"]
+
+
+def test_an_async_task_that_is_cancelled_before_it_begins_has_ended(thread: Thread) -> None:
+    calls: list[str] = []
+    journals: list[Any] = []
+
+    def first(state: Any) -> dict[str, Any]:
+        journals.append(journal_here())
+        return {"a": ["first"]}
+
+    def asking(loop: Any, work: Any, **options: Any) -> asyncio.Task[Any]:
+        if journals and work.__qualname__ == "AwaitingDriver._body":  # asked just when the first of them is made
+            journals[0].heed("interrupt")
+        return asyncio.Task(work, loop=loop, **options)
+
+    async def never(state: Any) -> None:
+        calls.append("never")
+
+    graph = chain("first", first=first).add_node("one", never).add_node("two", never)
+    app = graph.add_edge("first", "one").add_edge("first", "two").compile(checkpointer=InMemorySaver())
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_task_factory(asking)
+        with pytest.raises(RunDisplaced):
+            async for _ in app.astream({"a": []}, thread("1"), stream_mode="custom"):
+                pass
+
+    asyncio.run(main())
+
+    assert [] == calls
 
 
 def asks_for_itself(saver: Any) -> None:
