@@ -16,8 +16,8 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -39,8 +39,9 @@ def place(thread: str) -> Any:
     return {"configurable": {"thread_id": thread}}
 
 
-def job(saver: Any, *, dies: bool = False, lines: int = LINES) -> Any:
-    """The graph."""
+def job(saver: Any, *, dies: bool = False, lines: int = LINES, last: int = -1) -> Any:
+    """The graph; `last` is the number of the line, over all phases, before which it dies."""
+    told = count()
 
     def phase(name: str) -> Any:
         def node(state: State) -> State:
@@ -50,6 +51,8 @@ def job(saver: Any, *, dies: bool = False, lines: int = LINES) -> Any:
                     print("told", flush=True)
                     sys.stdin.readline()
                     tell("the tail")
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if next(told) == last:
                     os.kill(os.getpid(), signal.SIGKILL)
                 tell(f"{name} {number}")
             return {"done": [name]}
@@ -84,14 +87,11 @@ def watch(store: str, thread: str, offset: str) -> None:
 
 
 def hammer(store: str, thread: str, seed: str) -> None:
-    """Go on with the job, and die at a random moment, if it is not done by then."""
+    """Go on with the job, and die at a random line, if it is not done by then."""
     chance = random.Random(seed)
-    timer = threading.Timer(chance.uniform(0.0, 0.4), os.kill, (os.getpid(), signal.SIGKILL))
-    timer.daemon = True
     with saver_at(store) as saver:
-        app = job(saver, lines=400)
+        app = job(saver, lines=400, last=chance.randrange(1600))
         given = begun(app, thread)
-        timer.start()
         if int(seed) % 2:
             asyncio.run(app.ainvoke(given, place(thread), durability=chance.choice(DURABILITIES)))
         else:
