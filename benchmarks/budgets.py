@@ -12,7 +12,7 @@ from benchmarks.measured import Figure
 from benchmarks.sides import FLOOR, OURS, PEERS
 
 PATH = Path(__file__).with_name("budgets.toml")
-NOISE, NOISE_OF_RATIOS = 1.5, 1.25
+NOISE, NOISE_OF_RATIOS = 2.0, 1.4
 """How much more than allowed the least time of some rounds, and the median of ratios, may be before it counts."""
 
 

@@ -24,6 +24,7 @@ from planted.bug import Mutant
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = ("pregel", "tests", "docs", "pyproject.toml")
+LONGEST = 300  # s for a net, more than its tests have: a bug may leave a thread that never ends
 TIMES = itertools.count(1_000_000_000)  # s since 1970
 MUTANTS = (*steps.MUTANTS, *owners.MUTANTS, *storage.MUTANTS, *calls.MUTANTS, *chunks.MUTANTS)
 
@@ -91,14 +92,13 @@ def run_net(one: Mutant, place: Path) -> str:
     options = ["-x", "-q", "-n0", "-m", "", "-p", "no:cacheprovider", "-p", "no:randomly", "--timeout=120"]
     outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment = {**outside, "PYTHONPATH": str(place)}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, one.net],
-        cwd=place,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", "pytest", *options, one.net]
+    try:
+        done = subprocess.run(
+            command, cwd=place, env=environment, capture_output=True, text=True, check=False, timeout=LONGEST
+        )
+    except subprocess.TimeoutExpired:
+        return f"{one.net} did not end within {LONGEST} s"
     if done.returncode == 0:
         return f"{one.net} passed"
     if done.returncode != 1:

@@ -127,7 +127,7 @@ def test_progress_shows_while_its_node_still_runs(run: Runner, saver: Saver, thr
             if chunk.data == 9:
                 seen.set()
 
-    watcher = threading.Thread(target=follower)
+    watcher = threading.Thread(target=follower, daemon=True)
 
     def slow(state: State) -> State:
         for number in range(10):

@@ -35,11 +35,11 @@ def test_a_must_is_met_or_what_holds_today_is_written_down() -> None:
     [
         (Budget(20, 12, floor=0.5), 20.0, "aim met", True),  # a machine half as fast: 10 on that of the musts
         (Budget(20, 12, floor=0.5), 39.0, "met", True),
-        (Budget(20, 12, floor=0.5), 59.0, "met within the noise", True),
-        (Budget(20, 12, floor=0.5), 61.0, "BROKEN", False),
+        (Budget(20, 12, floor=0.5), 79.0, "met within the noise", True),
+        (Budget(20, 12, floor=0.5), 81.0, "BROKEN", False),
         (Budget(20, 12, floor=0.5, today=30), 39.0, "met", True),
         (Budget(20, 12, floor=0.5, today=30), 60.0, "not met: 1.5x", True),
-        (Budget(20, 12, floor=0.5, today=30), 92.0, "not met: 2.3x, WORSE than today", False),
+        (Budget(20, 12, floor=0.5, today=30), 121.0, "not met: 3.0x, WORSE than today", False),
         (Budget(20, 12), 21.0, "met within the noise", True),
     ],
 )
