@@ -112,7 +112,7 @@ def test_a_follower_goes_on_from_any_offset(run: Runner, saver: Saver, thread: C
     run.invoke(app, {"a": []}, thread("1"), journal_stream=True)
     chunks = followed(run, app, thread("1"))
 
-    for first in chunks[::3]:
+    for first in chunks[:-1]:  # also between chunks that are stored together
         assert chunks[first.next_offset : -1] == followed(run, app, thread("1"), offset=first.next_offset)[:-1]
 
 
