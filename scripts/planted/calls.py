@@ -114,7 +114,7 @@ MUTANTS = (
     ),
     mutant(
         "a rejected answer stays bound",
-        "tests/behaviour/test_answers.py::test_an_answer_of_the_wrong_kind_leaves_the_question_open",
+        "tests/behaviour/test_answers.py::test_a_rejected_answer_is_not_tried_again_and_other_answers_stay[sync-memory-known-to-the-node-only]",
         "pregel/engine/barrier.py",
         "[(ERROR, error), *reopened(task, error)]",
         "[(ERROR, error)]",
