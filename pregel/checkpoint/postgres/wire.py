@@ -32,6 +32,7 @@ UNCLEAR = (
     psycopg.OperationalError,  # the connection is gone, the server shuts down, a deadlock, a serialization failure
     *UNPREPARED,
 )
+UNDONE = (errors.DeadlockDetected,)  # nothing of the transaction happened, so it may be done again whatever it reads
 CLEAR = (errors.DiskFull, errors.OutOfMemory, errors.ConfigurationLimitExceeded)  # OperationalErrors that stay
 
 
@@ -51,12 +52,12 @@ class Anew:
     error: BaseException
 
 
-def settled(work: Callable[[], Flow[T]]) -> Flow[T]:
-    """Do this until the answer is clear."""
+def settled(work: Callable[[], Flow[T]], unclear: tuple[type[psycopg.Error], ...] = UNCLEAR) -> Flow[T]:
+    """Do this until the answer is clear. `unclear`: after which errors it may be done again."""
     while True:
         try:
             return (yield from work())
-        except UNCLEAR as error:
+        except unclear as error:
             if isinstance(error, CLEAR):
                 raise
             yield Anew(error)

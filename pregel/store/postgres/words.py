@@ -69,6 +69,9 @@ def _read(request: Sql, index: Index | None, near: Approximate | None) -> Sequen
     if request.name == "gets":
         namespaces, keys = zip(*args[0], strict=True)
         return ((text, [column("text", namespaces), column("text", keys), args[1]]),)
+    if request.name == "lock":
+        namespaces, keys = zip(*args[0], strict=True)
+        return ((text, [column("text", namespaces), column("text", keys), column("bigint", args[1])]),)
     if request.name == "word_counts":
         return ((text, [*args[:-1], column("text", [_match(word, args[0]) for word in args[-1]])]),)
     wanted = None

@@ -125,6 +125,13 @@ SELECT each.ns FROM each WHERE EXISTS (
     SELECT 1 FROM pregel_store s WHERE s.ns = each.ns AND (s.expires IS NULL OR s.expires > $3::float8)
 )
 
+-- lock: keep other batches from items until this one ends, in the order of their addresses; $3 ids of further ones
+WITH wanted AS MATERIALIZED (
+    SELECT s.id FROM unnest($1::text[], $2::text[]) w (ns, key) JOIN pregel_store s ON s.ns = w.ns AND s.key = w.key
+    UNION SELECT unnest($3::bigint[])
+)
+SELECT s.id FROM wanted w JOIN pregel_store s ON s.id = w.id ORDER BY s.ns, s.key FOR UPDATE OF s
+
 -- put: store values, columns of rows; $10 the horizon: what lapsed before it is created anew
 INSERT INTO pregel_store AS s (ns, key, value, type, exact, created, updated, ttl, expires)
 SELECT w.ns, w.key, w.value::jsonb, w.type, w.exact, w.created, w.updated, w.ttl, w.expires

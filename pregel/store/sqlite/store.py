@@ -32,7 +32,7 @@ from pregel.store.words import scope, scopes
 from pregel.store.work import Work
 
 T = TypeVar("T")
-ENGINE = flows.Engine(exact=True, indexed=True, plans=False)
+ENGINE = flows.Engine(exact=True, indexed=True, plans=False, serial=True)
 TEXTS = statements("sqlite.sql", "pregel.store.sql")
 SCHEMA = statements("sqlite_schema.sql", "pregel.store.sql")
 WORDS = statements("sqlite_words.sql", "pregel.store.sql")
