@@ -3,7 +3,7 @@
 1. A reading flow runs in one snapshot, a writing flow in one transaction. Reads come first, then the puts. Items are
    taken in the order of their addresses and before their vectors, so that two batches never wait for each other.
 2. A vector belongs to one value of an item: `gen` counts them, so vectors of an old value are never found; and so do
-   its words.
+   its words. Vectors of another length than the index's are not there: those of a model that was used before.
 3. Where a database cannot tell exactly what a filter lets through, it lets more through, and `Page` looks again.
 """
 

@@ -79,7 +79,7 @@ def _read(request: Sql, index: Index | None, near: Approximate | None) -> Sequen
         *args, wanted = args  # type: ignore[assignment]
     more: list[Any] = []
     if index is not None:
-        text = text.replace("{score}", SCORES[index.distance])
+        text = text.replace("{score}", SCORES[index.distance]).replace("{dims}", f"{index.dims:d}")
         if request.name.startswith("hybrid"):
             *args, weighed = args  # type: ignore[assignment]
             more = [1.0 - index.hybrid, *_hits(weighed, args[0], index.hybrid)]
