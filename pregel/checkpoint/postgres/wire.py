@@ -33,7 +33,13 @@ UNCLEAR = (
     *UNPREPARED,
 )
 UNDONE = (errors.DeadlockDetected,)  # nothing of the transaction happened, so it may be done again whatever it reads
-CLEAR = (errors.DiskFull, errors.OutOfMemory, errors.ConfigurationLimitExceeded)  # OperationalErrors that stay
+TOO_LARGE = (errors.ProgramLimitExceeded, errors.StatementTooComplex)
+CLEAR = (  # OperationalErrors that stay
+    errors.DiskFull,
+    errors.OutOfMemory,
+    errors.ConfigurationLimitExceeded,
+    *TOO_LARGE,
+)
 
 
 @dataclass(slots=True)
@@ -122,6 +128,12 @@ def explained(thread: str | None = None) -> Iterator[None]:
         raise InvalidInputError(
             f"PostgreSQL keeps no text with a NUL character or half a surrogate pair; nothing was written ({error}).",
             fix="Keep such characters out of thread ids, names, namespaces and run ids; values may hold them.",
+            thread=thread,
+        ) from error
+    except TOO_LARGE as error:
+        raise InvalidInputError(
+            f"PostgreSQL takes no name or value this large; nothing was written ({error}).",
+            fix="Keep keys, namespaces, ids and names below 2,000 bytes.",
             thread=thread,
         ) from error
     except psycopg.IntegrityError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from functools import reduce
 from typing import Any
 
 from pregel.errors import InvalidInputError
@@ -89,6 +90,9 @@ REFUSED: list[Any] = [
     {"x": {"$eq": object()}},
     {"x": float("nan")},
     ["x"],
+    *[reduce(lambda inner, _: {"x": inner}, range(depth), 1) for depth in (300, 5_000)],
+    {"x": reduce(lambda inner, _: [inner], range(300), 1)},
+    {"x": {"$eq": reduce(lambda inner, _: {"x": inner}, range(300), 1)}},
 ]
 
 
