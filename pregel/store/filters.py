@@ -21,6 +21,7 @@ from pregel.errors import InvalidInputError
 from pregel.store.values import OPAQUE, view
 
 OPERATORS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte")
+DEEPEST = 100  # levels of a filter's fields, and of a value in it; JSON of a document has some more than both
 ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
     "$gte": operator.ge,
@@ -88,11 +89,16 @@ def compiled(given: Mapping[str, Any] | None) -> Filter | None:
                 f"The operator {key} belongs to a field.", fix=f'Write {{"field": {{"{key}": ...}}}}.'
             )
     conditions: list[Condition] = []
-    _compile((), given, conditions)
+    try:
+        _compile((), given, conditions)
+    except RecursionError as error:
+        raise _too_deep() from error
     return Filter(tuple(conditions))
 
 
 def _compile(path: tuple[str, ...], given: Mapping[str, Any], conditions: list[Condition]) -> None:
+    if len(path) > DEEPEST:
+        raise _too_deep()
     for key, wanted in given.items():
         if not isinstance(key, str):
             raise InvalidInputError(f"A filter has the field {key!r}, which is no text.", fix="Name fields by text.")
@@ -118,12 +124,23 @@ def _operator(word: object) -> str:
 
 def _seen(value: Any) -> Any:
     seen = view(value)
+    if isinstance(seen, list | dict) and _depth(seen) > DEEPEST:
+        raise _too_deep()
     if _opaque(seen):
         raise InvalidInputError(
             f"A filter cannot compare with {value!r}.",
             fix="Compare with texts, numbers, booleans, dates, dicts or lists.",
         )
     return seen
+
+
+def _depth(seen: Any) -> int:
+    inner = seen.values() if isinstance(seen, dict) else seen if isinstance(seen, list) else ()
+    return 1 + max(map(_depth, inner), default=0)
+
+
+def _too_deep() -> InvalidInputError:
+    return InvalidInputError("The filter is nested too deeply, or contains itself.", fix="Flatten it.")
 
 
 def _opaque(seen: Any) -> bool:

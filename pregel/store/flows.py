@@ -1,9 +1,9 @@
 """What a batch does to a database, written once as flows of named statements; a store performs the statements.
 
-1. A reading flow runs in one snapshot, a writing flow in one transaction. Reads come first, then the puts, those of one
-   batch in the order of their addresses, so that two batches never wait for each other.
+1. A reading flow runs in one snapshot, a writing flow in one transaction. Reads come first, then the puts. Items are
+   taken in the order of their addresses and before their vectors, so that two batches never wait for each other.
 2. A vector belongs to one value of an item: `gen` counts them, so vectors of an old value are never found; and so do
-   its words.
+   its words. Vectors of another length than the index's are not there: those of a model that was used before.
 3. Where a database cannot tell exactly what a filter lets through, it lets more through, and `Page` looks again.
 """
 
@@ -40,12 +40,14 @@ class Engine(NamedTuple):
     - `approximate`: that one has an index which finds the nearest without looking at all, and it is asked where a range
       has more items than this.
     - `plans`: it chooses by itself between all items of a range and the last ones of the table.
+    - `serial`: one batch writes at a time. Else the vectors of an item that is removed go with it.
     """
 
     exact: bool
     indexed: bool
     approximate: int | None = None
     plans: bool = True
+    serial: bool = False
 
 
 def read_flow(work: Work, engine: Engine) -> Flow[list[int]]:
@@ -65,8 +67,14 @@ def read_flow(work: Work, engine: Engine) -> Flow[list[int]]:
 
 def write_flow(work: Work, engine: Engine) -> Flow[None]:
     """A whole batch in one transaction."""
-    yield from refresh_flow((yield from read_flow(work, engine)), work.now)
-    yield from _put_flow(work, engine.indexed)
+    refreshed = yield from read_flow(work, engine)
+    writes = {(joined(write.namespace), spelled(write.key)): write for write in work.writes}
+    places = sorted(writes)
+    mixed = bool(refreshed) or any(write.document is None for write in work.writes)
+    if not engine.serial and mixed and len(refreshed) + len(places) > 1:
+        yield Sql("lock", (places, refreshed))  # several statements, none of which takes all that the batch takes
+    yield from refresh_flow(refreshed, work.now)
+    yield from _put_flow(work, writes, engine)
 
 
 def refresh_flow(ids: Sequence[int], now: float) -> Flow[None]:
@@ -90,9 +98,10 @@ def _get_flow(work: Work, read: list[Row]) -> Flow[None]:
     rows = yield Sql("gets", (list(dict.fromkeys(places)), work.horizon))
     found = {(row[NS], row[KEY]): row for row in rows}
     for (place, op), at in zip(work.gets, places, strict=True):
-        if (row := found.get(at)) is not None:
-            work.results[place] = _item(row)
-            read += [row] if op.refresh_ttl else ()
+        row = found.get(at)
+        work.results[place] = None if row is None else _item(row)  # None: a batch that is done again found one before
+        if row is not None and op.refresh_ttl:
+            read.append(row)
 
 
 def _search_flow(search: Search, horizon: float, engine: Engine) -> Flow[list[Row]]:
@@ -169,16 +178,16 @@ def _sql(name: str, where: Row, page: Row, more: Row, wanted: Filter | None) -> 
     )
 
 
-def _put_flow(work: Work, indexed: bool) -> Flow[None]:
-    writes = {(joined(write.namespace), spelled(write.key)): write for write in work.writes}
+def _put_flow(work: Work, writes: dict[tuple[str, str], Write], engine: Engine) -> Flow[None]:
     places = sorted(writes)
     puts = [_row(at, document, writes[at], work) for at in places if (document := writes[at].document) is not None]
-    if indexed:
-        yield Many("delete_vectors", places)
-    if len(puts) < len(places):
-        yield Many("delete", [at for at in places if writes[at].document is None])
+    gone = [at for at in places if writes[at].document is None]
     if puts:
         yield Many("put", puts)
+    if engine.indexed and (old := places if engine.serial else [row[:2] for row in puts]):
+        yield Many("delete_vectors", old)  # after the puts: by then whoever put other vectors of these items is done
+    if gone:
+        yield Many("delete", gone)
     vectors = [(*at, number, vector) for at in places for number, (_, vector) in enumerate(writes[at].vectors)]
     if vectors:
         yield Many("put_vector", vectors)

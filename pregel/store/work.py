@@ -31,6 +31,7 @@ from pregel.store.values import Document, document
 
 Namespace = tuple[str, ...]
 QUERY_WORDS = 64  # of a query that count
+EVERYTHING = 1 << 60  # more items than there are; sums of such numbers are still numbers of a database
 
 
 @dataclass(slots=True)
@@ -125,7 +126,11 @@ def _add_read(work: Work, place: int, op: Any) -> None:
         _check_page(op.limit, op.offset)
         if op.query is not None and not isinstance(op.query, str):
             raise InvalidInputError(f"The query is of type {type(op.query).__name__}.", fix="Give a text.")
-        op = op._replace(namespace_prefix=checked_namespace(op.namespace_prefix))
+        op = op._replace(
+            namespace_prefix=checked_namespace(op.namespace_prefix),
+            limit=min(op.limit, EVERYTHING),
+            offset=min(op.offset, EVERYTHING),
+        )
         work.searches.append((place, Search(op, compiled(op.filter), None)))
     elif isinstance(op, ListNamespacesOp):
         _check_page(op.limit, op.offset)

@@ -32,7 +32,14 @@ UNCLEAR = (
     psycopg.OperationalError,  # the connection is gone, the server shuts down, a deadlock, a serialization failure
     *UNPREPARED,
 )
-CLEAR = (errors.DiskFull, errors.OutOfMemory, errors.ConfigurationLimitExceeded)  # OperationalErrors that stay
+UNDONE = (errors.DeadlockDetected,)  # nothing of the transaction happened, so it may be done again whatever it reads
+TOO_LARGE = (errors.ProgramLimitExceeded, errors.StatementTooComplex)
+CLEAR = (  # OperationalErrors that stay
+    errors.DiskFull,
+    errors.OutOfMemory,
+    errors.ConfigurationLimitExceeded,
+    *TOO_LARGE,
+)
 
 
 @dataclass(slots=True)
@@ -51,12 +58,12 @@ class Anew:
     error: BaseException
 
 
-def settled(work: Callable[[], Flow[T]]) -> Flow[T]:
-    """Do this until the answer is clear."""
+def settled(work: Callable[[], Flow[T]], unclear: tuple[type[psycopg.Error], ...] = UNCLEAR) -> Flow[T]:
+    """Do this until the answer is clear. `unclear`: after which errors it may be done again."""
     while True:
         try:
             return (yield from work())
-        except UNCLEAR as error:
+        except unclear as error:
             if isinstance(error, CLEAR):
                 raise
             yield Anew(error)
@@ -121,6 +128,12 @@ def explained(thread: str | None = None) -> Iterator[None]:
         raise InvalidInputError(
             f"PostgreSQL keeps no text with a NUL character or half a surrogate pair; nothing was written ({error}).",
             fix="Keep such characters out of thread ids, names, namespaces and run ids; values may hold them.",
+            thread=thread,
+        ) from error
+    except TOO_LARGE as error:
+        raise InvalidInputError(
+            f"PostgreSQL takes no name or value this large; nothing was written ({error}).",
+            fix="Keep keys, namespaces, ids and names below 2,000 bytes.",
             thread=thread,
         ) from error
     except psycopg.IntegrityError as error:

@@ -142,7 +142,7 @@ def _merged(ops: list[Op]) -> tuple[list[Op], list[int]]:
     seen: dict[str, int] = {}
     places: list[int] = []
     for op in ops:
-        name = "" if isinstance(op, PutOp) else f"{type(op).__name__}{op!r}"
+        name = _name(op)
         if name and name in seen:
             places.append(seen[name])
             continue
@@ -150,3 +150,11 @@ def _merged(ops: list[Op]) -> tuple[list[Op], list[int]]:
         places.append(len(merged))
         merged.append(op)
     return merged, places
+
+
+def _name(op: Op) -> str:
+    """What equal reads have in common; nothing for a put, and for what is refused as too deep."""
+    try:
+        return "" if isinstance(op, PutOp) else f"{type(op).__name__}{op!r}"
+    except RecursionError:
+        return ""

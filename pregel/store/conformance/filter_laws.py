@@ -80,6 +80,16 @@ EXPECTED: list[tuple[dict[str, Any], list[str]]] = [
     ({"x' OR 1=1 --": 1}, []),
     ({"x": "' OR 1=1 --"}, []),
 ]
+
+
+def nested(kind: type, depth: int) -> Any:
+    """A dict in a dict, or a list in a list, so many times."""
+    value: Any = 1
+    for _ in range(depth):
+        value = {"x": value} if kind is dict else [value]
+    return value
+
+
 REFUSED: list[Any] = [
     {"x": {"$in": [1]}},
     {"x": {"$gt": 1, "a": 1}},
@@ -89,6 +99,10 @@ REFUSED: list[Any] = [
     {"x": {"$eq": object()}},
     {"x": float("nan")},
     ["x"],
+    {"x": {"x": nested(dict, 300)}},
+    {"x": nested(dict, 5_000)},
+    {"x": nested(list, 300)},
+    {"x": {"$eq": nested(dict, 300)}},
 ]
 
 

@@ -221,6 +221,14 @@ class StoreLaws(FilterLaws):
             assert isinstance(self.refused("search", ("a",), **options), InvalidInputError)
             assert isinstance(self.refused("list_namespaces", **options), InvalidInputError)
 
+    def test_a_page_may_be_larger_than_everything(self) -> None:
+        self.put(("a",), "k", {})
+
+        for most in ((1 << 63) - 1, 1 << 70):
+            assert [item.key for item in self.search(("a",), limit=most)] == ["k"]
+            assert self.namespaces(limit=most) == [("a",)]
+            assert self.search(("a",), limit=most, offset=most) == []
+
     def test_a_search_shows_items_without_a_score(self) -> None:
         self.put(("a",), "k", {"x": 1})
 

@@ -2,7 +2,7 @@
 
 1. A batch that only reads sees one snapshot; the items that it read start their time anew in a transaction of its own.
 2. A batch that puts is one transaction. It is sent again after an unclear answer only when it reads nothing: then
-   putting twice does no harm.
+   putting twice does no harm. After a deadlock nothing of it happened, so any is sent again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from psycopg import errors
 
-from pregel.checkpoint.postgres.wire import SNAPSHOT, TRANSACTION, Ask, said, settled, transaction
+from pregel.checkpoint.postgres.wire import SNAPSHOT, TRANSACTION, UNDONE, Ask, said, settled, transaction
 from pregel.errors import StoreError
 from pregel.flow import Flow
 from pregel.store import flows
@@ -45,7 +45,7 @@ def batching(work: Work, index: Index | None, near: Approximate | None) -> Flow[
         return transaction(TRANSACTION, said(flows.write_flow(work, engine), words))
 
     if work.gets or work.searches or work.lists:
-        yield from write()
+        yield from settled(write, UNDONE)
     else:
         yield from settled(write)
     return work.results

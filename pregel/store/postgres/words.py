@@ -69,6 +69,9 @@ def _read(request: Sql, index: Index | None, near: Approximate | None) -> Sequen
     if request.name == "gets":
         namespaces, keys = zip(*args[0], strict=True)
         return ((text, [column("text", namespaces), column("text", keys), args[1]]),)
+    if request.name == "lock":
+        namespaces, keys = zip(*args[0], strict=True)
+        return ((text, [column("text", namespaces), column("text", keys), column("bigint", args[1])]),)
     if request.name == "word_counts":
         return ((text, [*args[:-1], column("text", [_match(word, args[0]) for word in args[-1]])]),)
     wanted = None
@@ -76,7 +79,7 @@ def _read(request: Sql, index: Index | None, near: Approximate | None) -> Sequen
         *args, wanted = args  # type: ignore[assignment]
     more: list[Any] = []
     if index is not None:
-        text = text.replace("{score}", SCORES[index.distance])
+        text = text.replace("{score}", SCORES[index.distance]).replace("{dims}", f"{index.dims:d}")
         if request.name.startswith("hybrid"):
             *args, weighed = args  # type: ignore[assignment]
             more = [1.0 - index.hybrid, *_hits(weighed, args[0], index.hybrid)]

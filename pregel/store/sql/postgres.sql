@@ -14,23 +14,23 @@ WHERE ns >= $1::text AND ns < $2::text AND (expires IS NULL OR expires > $3::flo
   AND {filter}
 ORDER BY updated DESC, id DESC LIMIT $4::bigint OFFSET $5::bigint
 
--- bare: items of a range without a vector of their present value
+-- bare: items of a range without a vector of their present value; {dims} the length of this index's vectors
 SELECT id, ns, key, value::text, type, exact, created, updated, ttl FROM pregel_store s
 WHERE ns >= $1::text AND ns < $2::text AND (expires IS NULL OR expires > $3::float8)
-  AND NOT EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen)
+  AND NOT EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen AND vector_dims(v.vector) = {dims})
 ORDER BY updated DESC, id DESC LIMIT $4::bigint OFFSET $5::bigint
 
 -- bare_filtered: the same that match a filter
 SELECT id, ns, key, value::text, type, exact, created, updated, ttl FROM pregel_store s
 WHERE ns >= $1::text AND ns < $2::text AND (expires IS NULL OR expires > $3::float8)
   AND {filter}
-  AND NOT EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen)
+  AND NOT EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen AND vector_dims(v.vector) = {dims})
 ORDER BY updated DESC, id DESC LIMIT $4::bigint OFFSET $5::bigint
 
 -- near: items of a range by the nearest of their vectors; {score} is a fixed expression over v.vector and $6
 WITH found AS (
     SELECT s.id, s.updated, max({score}) AS score
-    FROM pregel_store s JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen
+    FROM pregel_store s JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen AND vector_dims(v.vector) = {dims}
     WHERE s.ns >= $1::text AND s.ns < $2::text AND (s.expires IS NULL OR s.expires > $3::float8)
     GROUP BY s.id ORDER BY score DESC, s.updated DESC, s.id DESC LIMIT $4::bigint OFFSET $5::bigint
 )
@@ -41,7 +41,7 @@ ORDER BY found.score DESC, s.updated DESC, s.id DESC
 -- near_filtered: the same that match a filter; {filter} as above
 WITH found AS (
     SELECT s.id, s.updated, max({score}) AS score
-    FROM pregel_store s JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen
+    FROM pregel_store s JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen AND vector_dims(v.vector) = {dims}
     WHERE s.ns >= $1::text AND s.ns < $2::text AND (s.expires IS NULL OR s.expires > $3::float8)
       AND {filter}
     GROUP BY s.id ORDER BY score DESC, s.updated DESC, s.id DESC LIMIT $4::bigint OFFSET $5::bigint
@@ -52,7 +52,7 @@ ORDER BY found.score DESC, s.updated DESC, s.id DESC
 
 -- indexed: how many items of a range have a vector of their present value
 SELECT count(*) FROM pregel_store s WHERE ns >= $1::text AND ns < $2::text AND (expires IS NULL OR expires > $3::float8)
-  AND EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen)
+  AND EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen AND vector_dims(v.vector) = {dims})
 
 -- word_counts: how many items of a range have each word; $4 what each of them matches, counted from 0
 SELECT w.place - 1, count(*)
@@ -68,7 +68,7 @@ WITH hits AS MATERIALIZED (
     GROUP BY f.item, f.gen
 ), found AS (
     SELECT s.id, s.updated, $7::float8 * max({score}) + coalesce(max(h.share), 0.0) AS score
-    FROM pregel_store s JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen
+    FROM pregel_store s JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen AND vector_dims(v.vector) = {dims}
     LEFT JOIN hits h ON h.item = s.id AND h.gen = s.gen
     WHERE s.ns >= $1::text AND s.ns < $2::text AND (s.expires IS NULL OR s.expires > $3::float8)
     GROUP BY s.id ORDER BY score DESC, s.updated DESC, s.id DESC LIMIT $4::bigint OFFSET $5::bigint
@@ -84,7 +84,7 @@ WITH hits AS MATERIALIZED (
     GROUP BY f.item, f.gen
 ), found AS (
     SELECT s.id, s.updated, $7::float8 * max({score}) + coalesce(max(h.share), 0.0) AS score
-    FROM pregel_store s JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen
+    FROM pregel_store s JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen AND vector_dims(v.vector) = {dims}
     LEFT JOIN hits h ON h.item = s.id AND h.gen = s.gen
     WHERE s.ns >= $1::text AND s.ns < $2::text AND (s.expires IS NULL OR s.expires > $3::float8)
       AND {filter}
@@ -124,6 +124,13 @@ WITH RECURSIVE each (ns) AS (
 SELECT each.ns FROM each WHERE EXISTS (
     SELECT 1 FROM pregel_store s WHERE s.ns = each.ns AND (s.expires IS NULL OR s.expires > $3::float8)
 )
+
+-- lock: keep other batches from items until this one ends, in the order of their addresses; $3 ids of further ones
+WITH wanted AS MATERIALIZED (
+    SELECT s.id FROM unnest($1::text[], $2::text[]) w (ns, key) JOIN pregel_store s ON s.ns = w.ns AND s.key = w.key
+    UNION SELECT unnest($3::bigint[])
+)
+SELECT s.id FROM wanted w JOIN pregel_store s ON s.id = w.id ORDER BY s.ns, s.key FOR UPDATE OF s
 
 -- put: store values, columns of rows; $10 the horizon: what lapsed before it is created anew
 INSERT INTO pregel_store AS s (ns, key, value, type, exact, created, updated, ttl, expires)

@@ -35,10 +35,10 @@ SELECT * FROM (
       THEN pregel_matches(text, ?11) ELSE 0 END
 LIMIT ?4 OFFSET ?5
 
--- bare: items of a range without a vector of their present value
+-- bare: items of a range without a vector of their present value; {dims} the length of this index's vectors
 SELECT id, ns, key, text, type, exact, created, updated, ttl FROM pregel_store s
 WHERE ns >= ?1 AND ns < ?2 AND (expires IS NULL OR expires > ?3)
-  AND NOT EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen)
+  AND NOT EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen AND length(v.vector) = 4 * {dims})
 ORDER BY +updated DESC, id DESC LIMIT ?4 OFFSET ?5
 
 -- bare_filtered: the same that match a filter
@@ -46,13 +46,13 @@ SELECT id, ns, key, text, type, exact, created, updated, ttl FROM pregel_store s
 WHERE ns >= ?1 AND ns < ?2 AND (expires IS NULL OR expires > ?3)
   AND CASE WHEN instr(text, ?6) AND (?7 IS NULL OR json_extract(text, ?7) BETWEEN ?8 AND ?9)
       THEN pregel_matches(text, ?10) ELSE 0 END
-  AND NOT EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen)
+  AND NOT EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen AND length(v.vector) = 4 * {dims})
 ORDER BY +updated DESC, id DESC LIMIT ?4 OFFSET ?5
 
 -- near: items of a range by the nearest of their vectors; {score} is a fixed expression over v.vector and ?6
 WITH found AS (
     SELECT s.id, s.updated, max({score}) AS score
-    FROM pregel_store s CROSS JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen
+    FROM pregel_store s CROSS JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen AND length(v.vector) = 4 * {dims}
     WHERE s.ns >= ?1 AND s.ns < ?2 AND (s.expires IS NULL OR s.expires > ?3)
     GROUP BY s.id ORDER BY score DESC, s.updated DESC, s.id DESC LIMIT ?4 OFFSET ?5
 )
@@ -63,7 +63,7 @@ ORDER BY found.score DESC, s.updated DESC, s.id DESC
 -- near_filtered: the same that match a filter; ?7 to ?11 as ?6 to ?10 above
 WITH found AS (
     SELECT s.id, s.updated, max({score}) AS score
-    FROM pregel_store s CROSS JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen
+    FROM pregel_store s CROSS JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen AND length(v.vector) = 4 * {dims}
     WHERE s.ns >= ?1 AND s.ns < ?2 AND (s.expires IS NULL OR s.expires > ?3)
       AND CASE WHEN instr(s.text, ?7) AND (?8 IS NULL OR json_extract(s.text, ?8) BETWEEN ?9 AND ?10)
           THEN pregel_matches(s.text, ?11) ELSE 0 END
@@ -75,7 +75,7 @@ ORDER BY found.score DESC, s.updated DESC, s.id DESC
 
 -- indexed: how many items of a range have a vector of their present value
 SELECT count(*) FROM pregel_store s WHERE ns >= ?1 AND ns < ?2 AND (expires IS NULL OR expires > ?3)
-  AND EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen)
+  AND EXISTS (SELECT 1 FROM pregel_store_vectors v WHERE v.item = s.id AND v.gen = s.gen AND length(v.vector) = 4 * {dims})
 
 -- word_counts: how many items of a range have each word; ?4 a JSON array of what each of them matches, counted from 0
 SELECT w.key, count(*) FROM json_each(?4) w CROSS JOIN pregel_store_words f CROSS JOIN pregel_store s ON s.id = f.rowid
@@ -89,7 +89,7 @@ WITH hits AS MATERIALIZED (
     WHERE f.pregel_store_words MATCH json_extract(w.value, '$[0]') GROUP BY f.rowid
 ), found AS (
     SELECT s.id, s.updated, ?7 * max({score}) + coalesce(max(h.share), 0.0) AS score
-    FROM pregel_store s CROSS JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen
+    FROM pregel_store s CROSS JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen AND length(v.vector) = 4 * {dims}
     LEFT JOIN hits h ON h.item = s.id
     WHERE s.ns >= ?1 AND s.ns < ?2 AND (s.expires IS NULL OR s.expires > ?3)
     GROUP BY s.id ORDER BY score DESC, s.updated DESC, s.id DESC LIMIT ?4 OFFSET ?5
@@ -105,7 +105,7 @@ WITH hits AS MATERIALIZED (
     WHERE f.pregel_store_words MATCH json_extract(w.value, '$[0]') GROUP BY f.rowid
 ), found AS (
     SELECT s.id, s.updated, ?7 * max({score}) + coalesce(max(h.share), 0.0) AS score
-    FROM pregel_store s CROSS JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen
+    FROM pregel_store s CROSS JOIN pregel_store_vectors v ON v.item = s.id AND v.gen = s.gen AND length(v.vector) = 4 * {dims}
     LEFT JOIN hits h ON h.item = s.id
     WHERE s.ns >= ?1 AND s.ns < ?2 AND (s.expires IS NULL OR s.expires > ?3)
       AND CASE WHEN instr(s.text, ?9) AND (?10 IS NULL OR json_extract(s.text, ?10) BETWEEN ?11 AND ?12)

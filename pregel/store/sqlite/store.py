@@ -32,7 +32,7 @@ from pregel.store.words import scope, scopes
 from pregel.store.work import Work
 
 T = TypeVar("T")
-ENGINE = flows.Engine(exact=True, indexed=True, plans=False)
+ENGINE = flows.Engine(exact=True, indexed=True, plans=False, serial=True)
 TEXTS = statements("sqlite.sql", "pregel.store.sql")
 SCHEMA = statements("sqlite_schema.sql", "pregel.store.sql")
 WORDS = statements("sqlite_words.sql", "pregel.store.sql")
@@ -192,7 +192,7 @@ def has_words(index: Index | None) -> bool:
 
 def words(name: str, args: Row, index: Index | None, scores: dict[str, str]) -> tuple[str, Any]:
     """A statement's text, and its arguments as its places want them."""
-    statement = _statement(name, "" if index is None else scores[index.distance])
+    statement = _statement(name, *(("", 0) if index is None else (scores[index.distance], index.dims)))
     if args and isinstance(args[-1], Filter):
         args = (*args[:-1], hint(args[-1]), *bounds(args[-1]), args[-1].text())
     if name == "gets":
@@ -216,8 +216,8 @@ def _match(word: str, ns: str) -> str:
 
 
 @lru_cache(64)
-def _statement(name: str, score: str) -> Statement:
-    return numbered(TEXTS[name].replace("{score}", score))
+def _statement(name: str, score: str, dims: int) -> Statement:
+    return numbered(TEXTS[name].replace("{score}", score).replace("{dims}", f"{dims:d}"))
 
 
 def tables(*, words: bool) -> Flow[None]:

@@ -151,3 +151,14 @@ def test_tenants_never_see_each_other(store: BaseStore) -> None:
         store.delete(("memories", tenant, "facts"), "k")
 
     assert {("memories", tenant, "notes") for tenant in tenants} == set(store.list_namespaces())
+
+
+def test_what_postgres_cannot_index_is_refused_at_once(dsn: str) -> None:
+    """It was taken for a server that is away, and tried again until the patience was at its end."""
+    long = "".join(map(str, range(6_000)))
+    with PostgresStore.from_conn_string(dsn, patience=0.0) as store:
+        for namespace, key in ((("a",), long), ((long,), "k")):
+            with pytest.raises(InvalidInputError, match="2,000 bytes"):
+                store.batch([PutOp(("a",), "k", {}), PutOp(namespace, key, {})])
+
+        assert store.search(("a",)) == []

@@ -173,3 +173,17 @@ def test_an_object_with_an_encode_method_will_do() -> None:
 def test_an_index_that_is_wrong_is_refused(index: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
         InMemoryStore(index=config(**index))
+
+
+@pytest.mark.parametrize("more", [{}, {"hybrid": 0.5}], ids=["meaning", "hybrid"])
+@pytest.mark.parametrize("kind", ["sqlite", "sqlite without extensions", "postgres"])  # memory keeps no former index
+def test_vectors_of_another_length_are_not_there(opening: Any, more: dict[str, Any]) -> None:
+    opening(config(**more)).put(("length",), "old", {"text": "a"})
+    shorter: Any = {**config(**more), "dims": 2, "embed": lambda texts: [[1.0, float(len(text))] for text in texts]}
+    store = opening(shorter)
+    store.put(("length",), "new", {"text": "b"})
+
+    found = store.search(("length",), query="a")
+    assert [("new", True), ("old", False)] == [(item.key, item.score is not None) for item in found]
+    store.put(("length",), "old", {"text": "a"})
+    assert all(item.score is not None for item in store.search(("length",), query="a"))
