@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable, Sequence
 
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli.runs import thread_config
@@ -43,7 +44,7 @@ def _tell(chunk: FollowedChunk, options: argparse.Namespace, screen: Screen) -> 
     elif chunk.mode == "status":
         _tell_standing(chunk, screen)
     elif chunk.mode == "attempt":
-        lost = ", ".join(f"{first} to {last}" for first, last in chunk.data["superseded"])
+        lost = _spans(chunk.data["superseded"])
         screen.heading(f"attempt {chunk.data['attempt']}" + (f", in place of {lost}" if lost else ""))
     else:
         where = "/".join((*(part.partition(":")[0] for part in chunk.ns), *([chunk.node] if chunk.node else [])))
@@ -52,6 +53,17 @@ def _tell(chunk: FollowedChunk, options: argparse.Namespace, screen: Screen) -> 
         screen.say(f"{chunk.offset:>5}  {chunk.mode:<8}  {where + ': ' if where else ''}{first}{lost}")
         for line in rest:
             screen.say(f"{'':17}{line}")
+
+
+def _spans(superseded: Iterable[Sequence[int]]) -> str:
+    """Offsets as people write them: spans that touch are one."""
+    joined: list[list[int]] = []
+    for first, last in sorted(superseded):
+        if joined and joined[-1][1] + 1 == first:
+            joined[-1][1] = last
+        else:
+            joined.append([first, last])
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in joined)
 
 
 def _tell_standing(chunk: FollowedChunk, screen: Screen) -> None:
