@@ -181,7 +181,10 @@ def test_a_run_that_journals_nothing_supersedes_all_the_same(run: Runner, saver:
     assert [True] == [one.superseded for one in followed(run, app, thread("1")) if one.mode == "custom"]
 
 
-def test_what_a_failed_attempt_had_shown_is_superseded_by_its_retry(run: Runner, saver: Saver, thread: Config) -> None:
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+def test_what_a_failed_attempt_had_shown_is_superseded_by_its_retry(
+    run: Runner, saver: Saver, thread: Config, durability: str
+) -> None:
     tries: list[int] = []
 
     def flaky(state: State) -> State:
@@ -193,7 +196,7 @@ def test_what_a_failed_attempt_had_shown_is_superseded_by_its_retry(run: Runner,
 
     graph = StateGraph(State).add_node("flaky", flaky, retry_policy=RetryPolicy(initial_interval=0, jitter=False))
     app = graph.add_edge(START, "flaky").compile(checkpointer=journal_of(saver), journal_stream=["custom", "tasks"])
-    run.invoke(app, {"a": []}, thread("1"))
+    run.invoke(app, {"a": []}, thread("1"), durability=durability)
 
     chunks = followed(run, app, thread("1"))
     shown = [(one.data, one.landed, one.superseded) for one in chunks if one.mode == "custom"]
