@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
 
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli.runs import thread_config
@@ -55,7 +54,7 @@ def _tell(chunk: FollowedChunk, options: argparse.Namespace, screen: Screen) -> 
             screen.say(f"{'':17}{line}")
 
 
-def _spans(superseded: Iterable[Sequence[int]]) -> str:
+def _spans(superseded: list[list[int]]) -> str:
     """Offsets as people write them: spans that touch are one."""
     joined: list[list[int]] = []
     for first, last in sorted(superseded):

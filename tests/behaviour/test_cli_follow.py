@@ -32,7 +32,8 @@ GRAPHS = """
         if state["n"] < 0:
             raise ValueError("too few")
 
-    asking = StateGraph(State).add_node("ask", ask).add_node("fail", fail).add_edge(START, "ask").add_edge("ask", "fail")
+    asking = StateGraph(State).add_node("ask", ask).add_node("fail", fail)
+    asking.add_edge(START, "ask").add_edge("ask", "fail")
 """
 RUN = ["run", "watched:asking", "--input", "{}", "--thread", "7"]
 ANSWER = ["resume", "watched:asking", "--thread", "7", "--journal-stream", "--answer"]
