@@ -311,8 +311,13 @@ def test_mistakes_are_named_before_anything_runs(thread: Config) -> None:
         graph.compile(checkpointer=InMemorySaver(), journal_stream="progress")
     with pytest.raises(NoCheckpointerError):
         graph.compile().invoke({"a": []}, journal_stream=True)
-    with pytest.raises(InvalidInputError, match="offset is -1"):
-        next(graph.compile(checkpointer=InMemorySaver()).follow(thread("1"), offset=-1))
+    with pytest.raises(InvalidInputError, match="journal_stream is 5"):
+        graph.compile(checkpointer=InMemorySaver(), journal_stream=5)  # type: ignore[arg-type]
+    app = graph.compile(checkpointer=InMemorySaver())
+    mistakes: list[tuple[str, Any]] = [("offset", -1), ("offset", "2"), ("offset", 1.5), ("wait", -1), ("wait", "2")]
+    for name, value in mistakes:
+        with pytest.raises(InvalidInputError, match=f"{name} is {value!r}"):
+            next(app.follow(thread("1"), **{name: value}))
 
 
 @pytest.mark.filterwarnings("ignore:.*no guarded append")
