@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
 
+import pregel
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli import main
 from tests.behaviour.journals import Run
@@ -111,3 +116,22 @@ def test_a_call_that_is_wrong_is_told_so(capsys: Captured) -> None:
     assert "There is no thread '8'" in capsys.readouterr().err
     assert 2 == main(["follow", "--thread", "7", "--offset", "-1"])
     assert "offset is -1" in capsys.readouterr().err
+
+
+def test_ctrl_c_stops_the_follower_and_says_where_to_go_on(here: Path) -> None:
+    with SqliteSaver.from_conn_string("pregel.db") as saver:
+        main([*RUN, "--journal-stream"])
+        Run(saver, "7").claim()
+        command = [sys.executable, "-m", "pregel.cli", "follow", "--thread", "7", "--json"]
+        environment = {**os.environ, "PYTHONPATH": str(Path(pregel.__file__).parents[1])}
+        with subprocess.Popen(
+            command, cwd=here, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            chunks = [json.loads(process.stdout.readline()) for _ in range(3)]
+            process.send_signal(signal.SIGINT)
+            _, told = process.communicate(timeout=60)
+
+    assert [0, 1, 2] == [chunk["offset"] for chunk in chunks]
+    assert 130 == process.returncode
+    assert "pregel: Stopped by Ctrl-C; the run is not. To follow it from here on: --offset 3\n" == told
