@@ -107,7 +107,10 @@ class Proxy:
 
 
 class Pooler(Proxy):
-    """A transaction pooler: the next transaction of a connection goes to the next of its servers."""
+    """A transaction pooler: the next transaction of a connection goes to the next of its servers.
+
+    Like PgBouncer it greets a client with a process id of its own: no server process is the client's.
+    """
 
     SERVERS = 3
 
@@ -119,7 +122,8 @@ class Pooler(Proxy):
             for other in others:
                 other.sendall(first)
                 _answer(other)
-            _relay_answer(server, client)
+            greeting, _ = _answer(server)
+            client.sendall(_as_nobody(greeting))
             servers = [server, *others]
             for message, ends in _messages(client):
                 servers[0].sendall(message)
@@ -171,6 +175,14 @@ def _answer(server: socket.socket) -> tuple[bytes, bytes]:
         parts += (head, body)
         if head[:1] == b"Z":
             return b"".join(parts), body
+
+
+def _as_nobody(greeting: bytes) -> bytes:
+    """A greeting with another process id in its BackendKeyData (``K``)."""
+    place = 0
+    while greeting[place : place + 1] != b"K":
+        place += 1 + int.from_bytes(greeting[place + 1 : place + 5], "big")
+    return greeting[: place + 5] + (2**31 - 1).to_bytes(4, "big") + greeting[place + 9 :]
 
 
 def _exactly(peer: socket.socket, size: int) -> bytes:

@@ -15,6 +15,7 @@ from pregel.engine.follow import follow as followed
 from pregel.errors import SerializationError, ThreadNotFoundError
 from pregel.types import FollowedChunk
 
+STOPPED = 130  # as a shell counts SIGINT
 ENDS = {"idle": DONE, "interrupted": PAUSED, "waiting": PAUSED, "failed": FAILED}
 
 
@@ -22,18 +23,22 @@ def follow(options: argparse.Namespace, screen: Screen) -> int:
     """Prints chunks until the thread comes to rest; the exit code says how it stands then."""
     if options.graph:
         load(options.graph)  # its types are known then
-    status = ""
+    status, offset = "", options.offset
     with SqliteSaver.from_conn_string(existing_database(options.db)) as saver:
         try:
             config = thread_config(options.thread)
             for chunk in followed(saver, config, offset=options.offset, wait=options.wait):
                 _tell(chunk, options, screen)
+                offset = chunk.next_offset
                 status = chunk.data["status"] if chunk.mode == "status" else ""
         except ThreadNotFoundError as error:
             fix = f"`pregel threads --db {options.db}` lists the threads."
             raise CallError(f"There is no thread {options.thread!r} in {options.db}.", fix) from error
         except SerializationError as error:
             raise CallError(str(error), "Name the graph, which knows its types: --graph MODULE:GRAPH.") from error
+        except KeyboardInterrupt:
+            screen.problem(f"Stopped by Ctrl-C; the run is not. To follow it from here on: --offset {offset}")
+            return STOPPED
     return ENDS.get(status, BUSY)
 
 
@@ -43,7 +48,7 @@ def _tell(chunk: FollowedChunk, options: argparse.Namespace, screen: Screen) -> 
     elif chunk.mode == "status":
         _tell_standing(chunk, screen)
     elif chunk.mode == "attempt":
-        lost = ", ".join(f"{first} to {last}" for first, last in chunk.data["superseded"])
+        lost = _spans(chunk.data["superseded"])
         screen.heading(f"attempt {chunk.data['attempt']}" + (f", in place of {lost}" if lost else ""))
     else:
         where = "/".join((*(part.partition(":")[0] for part in chunk.ns), *([chunk.node] if chunk.node else [])))
@@ -52,6 +57,17 @@ def _tell(chunk: FollowedChunk, options: argparse.Namespace, screen: Screen) -> 
         screen.say(f"{chunk.offset:>5}  {chunk.mode:<8}  {where + ': ' if where else ''}{first}{lost}")
         for line in rest:
             screen.say(f"{'':17}{line}")
+
+
+def _spans(superseded: list[list[int]]) -> str:
+    """Offsets as people write them: spans that touch are one."""
+    joined: list[list[int]] = []
+    for first, last in sorted(superseded):
+        if joined and joined[-1][1] + 1 == first:
+            joined[-1][1] = last
+        else:
+            joined.append([first, last])
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in joined)
 
 
 def _tell_standing(chunk: FollowedChunk, screen: Screen) -> None:

@@ -6,7 +6,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import checked_place
@@ -393,7 +393,13 @@ def checked_recorded(journal_stream: bool | str | Sequence[str] | frozenset[str]
         from pregel.engine.recorder import RECORDED  # few runs are followed
 
         return frozenset(RECORDED)
-    return checked_modes((journal_stream,) if isinstance(journal_stream, str) else tuple(journal_stream or ()))
+    if isinstance(journal_stream, str):
+        journal_stream = (journal_stream,)
+    elif journal_stream and not isinstance(journal_stream, Iterable):
+        raise InvalidInputError(
+            f"journal_stream is {journal_stream!r}.", fix="Give True, or the names of stream modes."
+        )
+    return checked_modes(tuple(journal_stream or ()))
 
 
 def _recorded(call: Call, journal_stream: bool | str | Sequence[str] | frozenset[str]) -> frozenset[str]:

@@ -86,8 +86,10 @@ class Follower:
     def __init__(self, saver: Any, config: RunnableConfig, offset: int, wait: float | None) -> None:
         if not hasattr(saver, "chunks"):
             raise keeps_none(saver)
-        if offset < 0:
-            raise InvalidInputError(f"offset is {offset}.", fix="Give the `next_offset` of the last chunk, or 0.")
+        if type(offset) is not int or offset < 0:
+            raise InvalidInputError(f"offset is {offset!r}.", fix="Give the `next_offset` of the last chunk, or 0.")
+        if wait is not None and not (isinstance(wait, int | float) and wait >= 0):
+            raise InvalidInputError(f"wait is {wait!r}.", fix="Give seconds, or None to wait as long as it takes.")
         self.saver = saver
         self.thread = thread_of(config.get("configurable") or {})
         self.offset, self.wait = offset, wait

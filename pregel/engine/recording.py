@@ -52,16 +52,23 @@ class Recording(Journal):
         failed = self.failure
         through, again = ends_of(writes)
         append = super().encode(step, writes, saves)
+        if (
+            append is None and again
+        ):  # a retry is told of now: later nobody could tell its chunks from those it replaces
+            append = self._blank()
+            self.seq += 1
         held = self.durability == "exit" and step.release is None
         return self.record.ride(step, append, through, again, held=held, refused=self.failure is not failed)
 
     def bare(self) -> Append:
         """An append that brings only what was shown."""
-        append = Append(self.thread, self.row.tno, self.epoch, self.token, self.seq, 1, lease.new_mark())
-        made = ChunkedAppend.of(append)
+        made = ChunkedAppend.of(self._blank())
         self.record.fill(made)
         self.seq += 1
         return made
+
+    def _blank(self) -> Append:
+        return Append(self.thread, self.row.tno, self.epoch, self.token, self.seq, 1, lease.new_mark())
 
     def tapped(self, post: Post, shown: frozenset[str]) -> Post:
         """Where nodes show things: they go to the recorder, and to the driver in the modes that the caller sees."""

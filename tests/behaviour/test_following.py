@@ -181,7 +181,10 @@ def test_a_run_that_journals_nothing_supersedes_all_the_same(run: Runner, saver:
     assert [True] == [one.superseded for one in followed(run, app, thread("1")) if one.mode == "custom"]
 
 
-def test_what_a_failed_attempt_had_shown_is_superseded_by_its_retry(run: Runner, saver: Saver, thread: Config) -> None:
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+def test_what_a_failed_attempt_had_shown_is_superseded_by_its_retry(
+    run: Runner, saver: Saver, thread: Config, durability: str
+) -> None:
     tries: list[int] = []
 
     def flaky(state: State) -> State:
@@ -193,7 +196,7 @@ def test_what_a_failed_attempt_had_shown_is_superseded_by_its_retry(run: Runner,
 
     graph = StateGraph(State).add_node("flaky", flaky, retry_policy=RetryPolicy(initial_interval=0, jitter=False))
     app = graph.add_edge(START, "flaky").compile(checkpointer=journal_of(saver), journal_stream=["custom", "tasks"])
-    run.invoke(app, {"a": []}, thread("1"))
+    run.invoke(app, {"a": []}, thread("1"), durability=durability)
 
     chunks = followed(run, app, thread("1"))
     shown = [(one.data, one.landed, one.superseded) for one in chunks if one.mode == "custom"]
@@ -308,8 +311,13 @@ def test_mistakes_are_named_before_anything_runs(thread: Config) -> None:
         graph.compile(checkpointer=InMemorySaver(), journal_stream="progress")
     with pytest.raises(NoCheckpointerError):
         graph.compile().invoke({"a": []}, journal_stream=True)
-    with pytest.raises(InvalidInputError, match="offset is -1"):
-        next(graph.compile(checkpointer=InMemorySaver()).follow(thread("1"), offset=-1))
+    with pytest.raises(InvalidInputError, match="journal_stream is 5"):
+        graph.compile(checkpointer=InMemorySaver(), journal_stream=5)  # type: ignore[arg-type]
+    app = graph.compile(checkpointer=InMemorySaver())
+    mistakes: list[tuple[str, Any]] = [("offset", -1), ("offset", "2"), ("offset", 1.5), ("wait", -1), ("wait", "2")]
+    for name, value in mistakes:
+        with pytest.raises(InvalidInputError, match=f"{name} is {value!r}"):
+            next(app.follow(thread("1"), **{name: value}))
 
 
 @pytest.mark.filterwarnings("ignore:.*no guarded append")

@@ -11,9 +11,11 @@ import psycopg
 import pytest
 
 from pregel.checkpoint.flows import Sql
+from pregel.checkpoint.news import LONGEST
 from pregel.checkpoint.postgres import PostgresSaver
 from pregel.checkpoint.postgres.aio import AsyncPostgresSaver
 from pregel.checkpoint.records import Load, Page
+from pregel.config import RunnableConfig
 from pregel.errors import JournalDamaged, StoreError
 from pregel.flow import Flow
 from tests.behaviour.journals import Run, newest
@@ -181,6 +183,35 @@ def test_it_works_through_a_transaction_pooler(dsn: str, prepare: bool, awaits: 
             saver.delete_thread("t2")
             assert [20, 20] == [row.seq for row in saver.threads()]
             assert saver.connections.prepare is False  # found out, or told
+
+
+@pytest.mark.parametrize("prepare", [True, False])
+@pytest.mark.parametrize("awaits", [False, True], ids=["sync", "async"])
+def test_a_follower_behind_a_transaction_pooler_looks_instead_of_listening(
+    dsn: str, prepare: bool, awaits: bool
+) -> None:
+    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    with standing(Pooler(dsn)) as pooler:
+        there = pooler.dsn
+
+        async def awaited() -> tuple[float, list[str]]:
+            async with AsyncPostgresSaver.from_conn_string(there, prepare=prepare) as saver:
+                app = chain("x").compile(checkpointer=saver, journal_stream=True)
+                await app.ainvoke({"a": []}, config)
+                async with saver.alisten() as news:
+                    return news.longest, [chunk.mode async for chunk in app.afollow(config)]
+
+        def blocking() -> tuple[float, list[str]]:
+            with PostgresSaver.from_conn_string(there, prepare=prepare) as saver:
+                app = chain("x").compile(checkpointer=saver, journal_stream=True)
+                app.invoke({"a": []}, config)
+                with saver.listen() as news:
+                    return news.longest, [chunk.mode for chunk in app.follow(config)]
+
+        pause, modes = asyncio.run(awaited()) if awaits else blocking()
+
+    assert LONGEST == pause
+    assert ["attempt", "updates", "status"] == modes
 
 
 def test_a_flow_that_is_interrupted_is_rolled_back(saver: PostgresSaver) -> None:
