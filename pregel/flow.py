@@ -33,6 +33,27 @@ def run(flow: Flow[T], perform: Callable[[Any], Any]) -> T:
         return value
 
 
+def without_stop(function: Callable[..., T]) -> Callable[..., T]:
+    """The function with a RuntimeError where it raises StopIteration: a future refuses that one, and whoever awaits the
+    future would wait for ever.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> T:
+        try:
+            return function(*args, **kwargs)
+        except StopIteration as stop:
+            raise RuntimeError(f"{getattr(function, '__qualname__', function)!s} raised StopIteration.") from stop
+
+    return call
+
+
+async def on_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """What a blocking function of a user gives, on a thread of the loop's pool."""
+    import asyncio
+
+    return await asyncio.to_thread(without_stop(function), *args, **kwargs)
+
+
 async def arun(flow: Flow[T], perform: Callable[[Any], Awaitable[Any]]) -> T:
     """What the flow returns, after each request was answered by awaiting `perform`."""
     try:

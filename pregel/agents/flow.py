@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from pregel.errors import AsyncOnlyError
-from pregel.flow import arun, run
+from pregel.flow import arun, on_thread, run, without_stop
 from pregel.runnable import Runnable, is_async_callable
 
 T = TypeVar("T")
@@ -69,11 +69,10 @@ def either(sync: Callable[..., Any] | None, awaited: Callable[..., Any] | None, 
         return sync(*args)
 
     async def acall() -> Any:
-        import asyncio
-
         if awaited is not None:
             return await awaited(*args)
-        return await asyncio.to_thread(call)
+        assert sync is not None  # one of the two is there
+        return await on_thread(sync, *args)
 
     return Either(call, acall)
 
@@ -99,7 +98,7 @@ async def on_own_thread(call: Callable[[], T]) -> T:
 
     def work() -> None:
         try:
-            result = context.run(call)
+            result = context.run(without_stop(call))
         except BaseException as error:
             loop.call_soon_threadsafe(settle, done.set_exception, error)
         else:

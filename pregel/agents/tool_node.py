@@ -221,14 +221,15 @@ class ToolNode(Runnable):
     def _require(self, holds: bool, call: Any) -> None:
         if not holds:
             raise InvalidInputError(
-                f"The tool {call['name']!r} returned a Command, and not one ToolMessage for the call {call['id']!r}.",
-                fix=f"Put ToolMessage(..., tool_call_id={call['id']!r}) into update[{self.messages_key!r}].",
+                f"What the tool {call['name']!r} returned holds not one ToolMessage for the call {call['id']!r}.",
+                fix=f"Give ToolMessage(..., tool_call_id={call['id']!r}), in a Command within "
+                f"update[{self.messages_key!r}]; an InjectedToolCallId tells the tool which call it is.",
             )
 
     def _one(self, result: Any, call: Any) -> tuple[Any, int]:
         """A result, and how many answers to its call it holds."""
         if not isinstance(result, Command):
-            return _titled(result, call), 1
+            return _titled(result, call), int(result.tool_call_id == call["id"])
         update = result.update
         given = update.get(self.messages_key) if isinstance(update, Mapping) else update
         if not given:

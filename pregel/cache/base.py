@@ -20,6 +20,7 @@ from pregel.checkpoint.serde.base import (
 )
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.errors import InvalidInputError
+from pregel.flow import on_thread
 
 ValueT = TypeVar("ValueT")
 Namespace = tuple[str, ...]
@@ -49,21 +50,15 @@ class BaseCache(ABC, Generic[ValueT]):
 
     async def aget(self, keys: Sequence[FullKey]) -> dict[FullKey, ValueT]:
         """`get`, awaited."""
-        import asyncio
-
-        return await asyncio.to_thread(self.get, keys)
+        return await on_thread(self.get, keys)
 
     async def aset(self, pairs: Mapping[FullKey, tuple[ValueT, float | None]]) -> None:
         """`set`, awaited."""
-        import asyncio
-
-        await asyncio.to_thread(self.set, pairs)
+        await on_thread(self.set, pairs)
 
     async def aclear(self, namespaces: Sequence[Namespace] | None = None) -> None:
         """`clear`, awaited."""
-        import asyncio
-
-        await asyncio.to_thread(self.clear, namespaces)
+        await on_thread(self.clear, namespaces)
 
 
 def checked_key(key: FullKey) -> FullKey:

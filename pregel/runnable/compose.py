@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from pregel.config import RunnableConfig, merge_configs
+from pregel.flow import on_thread
 from pregel.runnable.base import Detached, Runnable, running_for
 from pregel.runnable.function import RunnableCallable
 
@@ -177,6 +178,4 @@ async def acall_anywhere(step: Runnable, value: Any, running: Any) -> Any:
     """The output of a step under an event loop: awaited, or on a thread when it can only block."""
     if step.has_async:
         return await step.acall(value, running)
-    import asyncio
-
-    return await asyncio.to_thread(step.call, value, running)
+    return await on_thread(step.call, value, running)

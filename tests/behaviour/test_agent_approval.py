@@ -12,7 +12,7 @@ from pregel.agents import ScriptedModel, create_agent, tool
 from pregel.agents.middleware import HumanInTheLoopMiddleware, after_model
 from pregel.agents.models import call_tool, call_tools
 from pregel.checkpoint.memory import InMemorySaver
-from pregel.errors import DefinitionError, InvalidInputError
+from pregel.errors import DefinitionError
 
 from .conftest import Runner
 
@@ -200,8 +200,18 @@ def test_an_edit_may_take_another_tool_of_the_agent(run: Runner, saver: Any, thr
         return desk.done
 
     assert ["looked"] == edited("look")
-    with pytest.raises(InvalidInputError, match="no tool of this agent"):
-        edited("fly")
+
+
+def test_an_edit_to_a_tool_that_is_not_there_is_asked_again(run: Runner, saver: Any, thread: Thread) -> None:
+    desk, fly = Desk(saver, send("ann")), {"type": "edit", "edited_action": {"name": "fly", "args": {}}}
+    run.invoke(desk.agent, HI, thread("t"))
+
+    for answer in (decide(fly), Command(resume=fly)):  # the second question is about the one call that is about to run
+        (again,) = run.invoke(desk.agent, answer, thread("t"))["__interrupt__"]
+        assert "no tool of this agent. Its tools: " in again.value["error"]
+    run.invoke(desk.agent, Command(resume={"type": "approve"}), thread("t"))
+
+    assert ["sent to ann"] == desk.done
 
 
 def test_only_some_calls_may_need_a_decision(run: Runner, saver: Any, thread: Thread) -> None:

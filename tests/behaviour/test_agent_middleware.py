@@ -185,6 +185,9 @@ def test_model_calls_are_limited_for_a_run_and_for_a_thread(run: Runner, saver: 
         run.invoke(strict, HI)
     with pytest.raises(DefinitionError):
         ModelCallLimitMiddleware()
+    for wrong in (-1, "3", True, 1.5):
+        with pytest.raises(DefinitionError, match="0 or more"):
+            ModelCallLimitMiddleware(run_limit=wrong)  # type: ignore[arg-type]
 
 
 def test_tool_calls_above_the_limit_are_answered_and_the_others_run(run: Runner) -> None:

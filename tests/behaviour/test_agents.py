@@ -22,8 +22,8 @@ from pregel.agents import (
     tools_condition,
 )
 from pregel.agents import tool as as_tool
-from pregel.agents.middleware import SummarizationMiddleware
-from pregel.agents.models import Turn, call_tool, call_tools
+from pregel.agents.middleware import AgentMiddleware, SummarizationMiddleware
+from pregel.agents.models import ChatModel, Turn, call_tool, call_tools
 from pregel.agents.structured_output import (
     MultipleStructuredOutputsError,
     ProviderStrategy,
@@ -193,6 +193,32 @@ def test_an_error_may_be_worded(run: Runner, handle: Any, text: str) -> None:
     assert text in run.invoke(agent, HI)["messages"][2].text
 
 
+def test_a_tool_that_runs_out_of_something_to_iterate_over_is_told_too(run: Runner) -> None:
+    @as_tool
+    def first() -> str:
+        """The first of nothing."""
+        return next(iter(()))
+
+    result = run.invoke(create_agent(ScriptedModel([call_tool("first", {}), "done"]), [first]), HI)
+
+    assert "StopIteration" in result["messages"][2].text
+    assert "done" == result["messages"][-1].text
+
+
+def test_a_blocking_step_that_raises_stop_iteration_ends_an_awaited_run(run: Runner) -> None:
+    class Exhausted(ChatModel):
+        def generate(self, request: Any) -> AIMessage:
+            return next(iter(()))
+
+    class Nosy(AgentMiddleware):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            return next(iter(()))
+
+    for agent in (create_agent(Exhausted()), create_agent(ScriptedModel(["x"]), middleware=[Nosy()])):
+        with pytest.raises((RuntimeError, StopIteration), match=r"StopIteration|^$"):
+            run.invoke(agent, HI)
+
+
 def test_a_tool_exception_never_ends_a_run(run: Runner) -> None:
     def refuse() -> str:
         """Refuse."""
@@ -213,6 +239,15 @@ def test_a_fault_of_the_program_is_raised_whatever_the_policy(run: Runner) -> No
 
     with pytest.raises(InvalidInputError, match="not one ToolMessage"):
         run.invoke(create_agent(ScriptedModel([call_tool("silent")]), [silent]), HI)
+
+
+def test_a_result_for_another_call_is_refused_and_never_taken_for_none(run: Runner) -> None:
+    def astray() -> ToolMessage:
+        """Answer some other call."""
+        return ToolMessage("paid", tool_call_id="other")
+
+    with pytest.raises(InvalidInputError, match="not one ToolMessage for the call"):
+        run.invoke(create_agent(ScriptedModel([call_tool("astray", {}), "done"]), [astray]), HI)
 
 
 def test_return_direct_ends_the_run_only_when_all_is_well(run: Runner) -> None:

@@ -2,8 +2,9 @@
 
 What a run does its message says: "hold" works until it is told otherwise, "ask" asks, "fail" fails, all else is done at
 once. ``POST /control`` takes ``{"finish": true}``, which ends what holds, ``{"lose": n}``, which swallows the next n
-answers, ``{"refuse": code}``, which refuses the next request, and ``{"reset": true}``, which forgets all. ``GET /seen``
-gives all runs and the headers of the last request.
+answers, ``{"garble": text}``, which is the answer about a state and, once, to a start, ``{"refuse": code}``, which
+refuses the next request, and ``{"reset": true}``, which forgets all. ``GET /seen`` gives all runs and the headers of
+the last request.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 LOCK = threading.Lock()
 THREADS: dict[str, list[dict[str, Any]]] = {}
-CONTROL: dict[str, Any] = {"lose": 0, "refuse": 0, "headers": {}, "requests": 0}
+CONTROL: dict[str, Any] = {"lose": 0, "garble": None, "refuse": 0, "headers": {}, "requests": 0}
 
 
 def started(thread: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -59,10 +60,13 @@ class Handler(BaseHTTPRequestHandler):
             code, found = self._found(self.path.partition("?")[0], body)
             lost = CONTROL["lose"] > 0 and self.command == "POST" and self.path.endswith("/runs")
             CONTROL["lose"] -= lost
+            garbled = CONTROL["garble"] if self.path.endswith(("/runs", "/state")) and code == 200 else None
+            if garbled is not None and self.command == "POST":
+                CONTROL["garble"] = None
         if lost:
             self.close_connection = True
             return
-        text = json.dumps(found).encode()
+        text = json.dumps(found).encode() if garbled is None else garbled.encode()
         self.send_response(code)
         if code == 302:
             self.send_header("Location", "/seen")
@@ -76,7 +80,7 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/control":
             if body.get("reset"):
                 THREADS.clear()
-                CONTROL.update(lose=0, refuse=0, headers={}, requests=0)
+                CONTROL.update(lose=0, garble=None, refuse=0, headers={}, requests=0)
             CONTROL.update({name: value for name, value in body.items() if name in CONTROL})
             for run in (run for runs in THREADS.values() for run in runs if body.get("finish")):
                 run["status"] = "success" if run["status"] == "running" else run["status"]

@@ -241,6 +241,27 @@ def test_a_lost_answer_starts_nothing_twice(remote: Remote) -> None:
     assert "secret" == remote.seen()["headers"]["X-Key"]
 
 
+@pytest.mark.parametrize("answer", ["<html>", '{"run', "null", "[1]", '{"run_id": 5}'])
+def test_an_answer_that_cannot_be_read_starts_nothing_twice(remote: Remote, answer: str) -> None:
+    remote.control(garble=answer)
+    state = create_deep_agent(scripted(start("once"), "end", "end"), subagents=[served(remote)]).invoke(
+        {"messages": "go"}
+    )
+
+    assert ["once"] == remote.messages()
+    assert ["done: once"] == notices(state)
+
+
+@pytest.mark.parametrize("answer", ["<html>", '{"values": {"messages": [7]}}'])
+def test_a_state_that_cannot_be_read_is_an_error_of_the_server(remote: Remote, answer: str) -> None:
+    agent, server = served(remote), quick(remote)
+    task = server.send(agent, "lied", "once", key="k")
+    remote.control(garble=answer)
+
+    with pytest.raises(AgentServerError):
+        server.check(agent, "lied", task.run_id)
+
+
 def test_a_task_whose_start_is_unclear_is_recorded_and_settled_later(remote: Remote) -> None:
     remote.control(lose=3)
 

@@ -12,6 +12,7 @@ from pregel.agents.deep.backends import Backend, CompositeBackend, FilesystemBac
 from pregel.agents.deep.permissions import guarded
 from pregel.agents.models import ScriptedModel, call_tool
 from pregel.checkpoint.memory import InMemorySaver
+from pregel.errors import DefinitionError
 
 CLOSED = FilesystemPermission(["read", "write"], ["/secret/**"], "deny")
 ASKED = FilesystemPermission(["read", "write"], ["/secret/**"], "interrupt")
@@ -79,3 +80,26 @@ def test_a_search_from_above_shows_nothing_that_a_person_was_not_asked_about(bac
     assert "/secret/key.txt" not in [match["path"] for match in behind.grep("needle").matches]
     assert [match["path"] for match in behind.grep("needle", "/secret/key.txt").matches] == ["/secret/key.txt"]
     assert asked(backend, "grep", pattern="needle", path="/secret/key.txt") == ["grep"]
+
+
+@pytest.mark.parametrize("path", ["/secret/.env", "/secret/.ssh/id", "/secret/a/.b/c"])
+def test_a_rule_covers_names_with_a_leading_dot(backend: Backend, disk: FilesystemBackend, path: str) -> None:
+    disk.write(path, "needle")
+    behind = guarded(backend, [CLOSED])
+
+    assert "permission_denied" in (behind.read(path).error or "")
+    assert "permission_denied" in (behind.write(path, "x").error or "")
+    assert path not in [match["path"] for match in behind.grep("needle").matches]
+    assert asked(backend, "write_file", file_path=path, content="x") == ["write_file"]
+
+
+@pytest.mark.parametrize("path", ["/secret/", "/a//b", "/./a", "/a/../b", "a"])
+def test_a_rule_that_covers_nothing_is_refused(path: str) -> None:
+    with pytest.raises(DefinitionError, match="it would cover nothing"):
+        FilesystemPermission(["write"], [path], "deny")
+
+
+def test_a_choice_of_characters_never_means_a_slash() -> None:
+    assert not FilesystemPermission(["read"], ["/a[!b]c"]).covers("/a/c")
+    assert not FilesystemPermission(["read"], ["/a[+-9]c"]).covers("/a/c")
+    assert FilesystemPermission(["read"], ["/a[!b]c"]).covers("/axc")

@@ -38,7 +38,10 @@ Mode = Literal["allow", "deny", "interrupt"]
 
 @dataclass(frozen=True, slots=True)
 class FilesystemPermission:
-    """A rule: whether these operations on these paths (globs from the root) are allowed, denied, or asked about."""
+    """A rule: whether these operations on these paths (globs from the root) are allowed, denied, or asked about.
+
+    A name with a leading dot is covered like any other.
+    """
 
     operations: Sequence[Operation]
     paths: Sequence[str]
@@ -46,9 +49,10 @@ class FilesystemPermission:
 
     def __post_init__(self) -> None:
         for path in self.paths:
-            if not path.startswith("/") or ".." in path.split("/"):
+            if not path.startswith("/") or (path != "/" and {"", ".", ".."} & set(path[1:].split("/"))):
                 raise DefinitionError(
-                    f"{path!r} is no path of a permission.", fix="Begin it with '/', and leave out '..'."
+                    f"{path!r} is no path of a permission: it would cover nothing.",
+                    fix="Begin it with '/', leave out '.' and '..', and write '/x/**' for what is in /x.",
                 )
         wrong = [one for one in self.operations if one not in ("read", "write")]
         if wrong or self.mode not in ("allow", "deny", "interrupt"):
@@ -58,7 +62,7 @@ class FilesystemPermission:
 
     def covers(self, path: str) -> bool:
         """Whether a path is one of its paths."""
-        return any(globs.matcher(pattern)(path[1:]) for pattern in self.paths)
+        return any(globs.matcher(pattern, hidden=True)(path[1:]) for pattern in self.paths)
 
     def may_cover_below(self, directory: str) -> bool:
         """Whether something in a directory may be one of its paths, as far as the patterns say."""

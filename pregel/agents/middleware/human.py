@@ -18,7 +18,7 @@ from pregel.agents.history import last_answer, pending_calls
 from pregel.agents.middleware.base import AgentMiddleware, hook_config, inline
 from pregel.agents.middleware.requests import ToolCallRequest
 from pregel.agents.state import AgentState, PrivateStateAttr
-from pregel.errors import DefinitionError, InvalidInputError
+from pregel.errors import DefinitionError
 from pregel.messages import ToolMessage
 from pregel.types import interrupt
 
@@ -103,10 +103,13 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         """Run what was decided; ask now where nothing was."""
         call = request.tool_call
         decided = _of(request.state).get(str(call["id"]))
-        if decided is None or decided["shown"] != _action(call):
-            if not self._needs_decision(call, request.state, request.runtime):
-                return (yield request)
-            message, decided = self._answered(call, self._ask_one(call, request.state, request.runtime))
+        if decided is not None and decided["shown"] != _action(call):
+            decided = None
+        if decided is None and not self._needs_decision(call, request.state, request.runtime):
+            return (yield request)
+        problem = _no_tool(decided["run"], request) if decided is not None else ""
+        if decided is None or problem:
+            message, decided = self._answered(call, self._ask_one(request, problem))
             if decided is None:
                 return message
         run = decided["run"]
@@ -141,15 +144,19 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
                 return list(decisions or ())
             question = {**question, "error": problem}
 
-    def _ask_one(self, call: Any, state: Any, runtime: Any) -> Any:
-        shown = self._shown(call, state, runtime)
+    def _ask_one(self, request: ToolCallRequest, problem: str) -> Any:
+        """The decision about a call that is about to run; `problem` is what was wrong with the one before."""
+        call = request.tool_call
+        shown = self._shown(call, request.state, request.runtime)
         question = {"type": "tool_approval", "tool_call_id": call["id"], **shown}
         question["allowed_decisions"] = list(self._allowed(call))
         while True:
-            decision = interrupt(question)
-            if not (problem := self._problem(call, decision)):
+            decision = interrupt({**question, "error": problem} if problem else question)
+            problem = self._problem(call, decision)
+            if not problem and decision["type"] == "edit":
+                problem = _no_tool(decision["edited_action"], request)
+            if not problem:
                 return decision
-            question = {**question, "error": problem}
 
     def _shown(self, call: Any, state: Any, runtime: Any) -> dict[str, Any]:
         config = self.interrupt_on[call["name"]]
@@ -235,10 +242,13 @@ def _action(call: Any) -> Action:
 def _edited(request: ToolCallRequest, run: Action) -> ToolCallRequest:
     """The request with the action that a person wrote, which may be another tool's."""
     tools = {tool.name: tool for tool in request.runtime.tools}
-    if run["name"] not in tools and request.tool_call["name"] != run["name"]:
-        raise InvalidInputError(
-            f"The edited call is of {run['name']!r}, which is no tool of this agent.",
-            fix=f"Its tools: {', '.join(tools)}.",
-        )
     call: Any = {**request.tool_call, "name": run["name"], "args": run["args"]}
     return request.override(tool_call=call, tool=tools.get(run["name"], request.tool))
+
+
+def _no_tool(run: Any, request: ToolCallRequest) -> str:
+    """What is wrong with an edit that calls a tool which the agent does not have; empty when nothing is."""
+    names = [tool.name for tool in request.runtime.tools]
+    if run["name"] in (*names, request.tool_call["name"]):
+        return ""
+    return f"The edited call is of {run['name']!r}, which is no tool of this agent. Its tools: {', '.join(names)}."

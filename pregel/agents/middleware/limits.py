@@ -177,5 +177,8 @@ def _refusal(text: str, call: Any) -> ToolMessage:
 def _check(thread: int | None, run: int | None, behavior: str, known: Sequence[str]) -> None:
     if thread is None and run is None:
         raise DefinitionError("A limit needs a number.", fix="Give thread_limit= or run_limit=.")
+    for limit in (thread, run):
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+            raise DefinitionError(f"A limit is {limit!r}.", fix="Give a number of calls, 0 or more.")
     if behavior not in known:
         raise DefinitionError(f"exit_behavior is {behavior!r}.", fix=f"Use one of {', '.join(known)}.")

@@ -132,7 +132,10 @@ def _masked(kind: str, value: str) -> str:
 
 
 class PIIMiddleware(AgentMiddleware):
-    """Keeps one type of personal data out of the model, the state and the stream of values.
+    """Keeps one type of personal data out of what the model is asked, the state and its values.
+
+    The streams of ``messages`` and ``tools`` show words as they come, before they are looked through; the checkpoint
+    of the step in which they came holds them too.
 
     Types: email, credit_card, ip, mac_address, url, or any with a `detector`. `apply_to_input`: the last human message,
     before each model call; `apply_to_tool_results`: those behind the last answer; `apply_to_output`: the answer. What

@@ -44,6 +44,7 @@ from pregel.agents.tools.base import Tool
 from pregel.agents.tools.foreign import as_tool, is_foreign_tool
 from pregel.config import RunnableConfig
 from pregel.errors import InvalidInputError
+from pregel.flow import on_thread
 from pregel.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message, whole_messages
 from pregel.messages.reducer import Messages
 from pregel.runnable import Runnable
@@ -123,9 +124,7 @@ class ChatModel(Runnable):
 
     async def agenerate(self, request: ChatRequest) -> AIMessage:
         """The answer, awaited."""
-        import asyncio
-
-        return await asyncio.to_thread(self.generate, request)
+        return await on_thread(self.generate, request)
 
     def chunks(self, request: ChatRequest) -> Iterator[AIMessageChunk]:
         """The answer in pieces."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypedDict, cast, runtime_checkable
 
 from pregel.errors import AsyncOnlyError, InvalidInputError
+from pregel.flow import on_thread
 
 Vector = Sequence[float]
 EmbeddingsFunc = Callable[[Sequence[str]], Sequence[Vector]]
@@ -114,9 +115,7 @@ class AwaitedFunction:
 
 async def awaited(embeddings: Any, verb: str, argument: Any) -> Any:
     """`aembed_documents` or `aembed_query` of an embedding; in a thread where it has only the blocking one."""
-    import asyncio
-
     method = getattr(embeddings, f"a{verb}", None)
     if method is not None:
         return await method(argument)
-    return await asyncio.to_thread(getattr(embeddings, verb), argument)
+    return await on_thread(getattr(embeddings, verb), argument)

@@ -9,10 +9,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NotRequired, TypedDict
+
+from pregel.flow import on_thread
 
 READ_LIMIT = 2000
 """Lines that `read` gives unless told otherwise."""
@@ -188,41 +189,41 @@ class Backend:
 
     async def als(self, path: str) -> LsResult:
         """`ls`, awaited."""
-        return await asyncio.to_thread(self.ls, path)
+        return await on_thread(self.ls, path)
 
     async def aread(self, file_path: str, offset: int = 0, limit: int = READ_LIMIT) -> ReadResult:
         """`read`, awaited."""
-        return await asyncio.to_thread(self.read, file_path, offset, limit)
+        return await on_thread(self.read, file_path, offset, limit)
 
     async def awrite(self, file_path: str, content: str) -> WriteResult:
         """`write`, awaited."""
-        return await asyncio.to_thread(self.write, file_path, content)
+        return await on_thread(self.write, file_path, content)
 
     async def aedit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
         """`edit`, awaited."""
-        return await asyncio.to_thread(self.edit, file_path, old_string, new_string, replace_all)
+        return await on_thread(self.edit, file_path, old_string, new_string, replace_all)
 
     async def adelete(self, file_path: str) -> DeleteResult:
         """`delete`, awaited."""
-        return await asyncio.to_thread(self.delete, file_path)
+        return await on_thread(self.delete, file_path)
 
     async def agrep(
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
     ) -> GrepResult:
         """`grep`, awaited."""
-        return await asyncio.to_thread(self.grep, pattern, path, glob, max_count=max_count)
+        return await on_thread(self.grep, pattern, path, glob, max_count=max_count)
 
     async def aglob(self, pattern: str, path: str | None = None) -> GlobResult:
         """`glob`, awaited."""
-        return await asyncio.to_thread(self.glob, pattern, path)
+        return await on_thread(self.glob, pattern, path)
 
     async def aupload_files(self, files: Sequence[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """`upload_files`, awaited."""
-        return await asyncio.to_thread(self.upload_files, files)
+        return await on_thread(self.upload_files, files)
 
     async def adownload_files(self, paths: Sequence[str]) -> list[FileDownloadResponse]:
         """`download_files`, awaited."""
-        return await asyncio.to_thread(self.download_files, paths)
+        return await on_thread(self.download_files, paths)
 
 
 class SandboxBackend(Backend):
@@ -239,7 +240,7 @@ class SandboxBackend(Backend):
 
     async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """`execute`, awaited."""
-        return await asyncio.to_thread(self.execute, command, timeout=timeout)
+        return await on_thread(self.execute, command, timeout=timeout)
 
 
 BackendProtocol = Backend

@@ -4,7 +4,8 @@
    ``{a,b}`` means either.
 2. A pattern without a slash is matched with the name, at any depth; one with a slash with the whole path as seen from
    where the search began. A leading slash means the same, from the root.
-3. A name that starts with a dot is only meant by a segment that does, or by a pattern for names alone.
+3. A name that starts with a dot is only meant by a segment that does, or by a pattern for names alone; a rule
+   (`hidden`) means it like any other: what protects a directory protects its ``.env``.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ MOST_BRACES = 200
 
 
 @lru_cache(maxsize=256)
-def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a relative path matches; Refused for a pattern that goes up, or stands for too many."""
+def matcher(pattern: str, *, hidden: bool = False) -> Callable[[str], bool]:
+    """Whether a relative path matches; Refused for a pattern that goes up, or stands for too many.
+
+    `hidden`: any part of the pattern may mean a name with a leading dot.
+    """
     if ".." in pattern.split("/"):
         raise Refused("invalid_path", f"the pattern {pattern!r} goes up with '..'.")
     by_name = "/" not in pattern
-    expressions = [re.compile(_expression(one, by_name)) for one in _braces(pattern.lstrip("/"))]
+    expressions = [re.compile(_expression(one, hidden or by_name, hidden)) for one in _braces(pattern.lstrip("/"))]
 
     def matches(path: str) -> bool:
         text = path.rpartition("/")[2] if by_name else path
@@ -50,15 +54,17 @@ def _braces(pattern: str) -> list[str]:
     return found
 
 
-def _expression(pattern: str, by_name: bool) -> str:
+def _expression(pattern: str, dots: bool, deep_dots: bool) -> str:
+    """`dots`: ``*`` means names with a leading dot; `deep_dots`: ``**`` does."""
     parts: list[str] = []
+    any_name = "[^/]+" if deep_dots else "[^/.][^/]*"
     segments = pattern.split("/")
     for index, segment in enumerate(segments):
         last = index == len(segments) - 1
         if segment == "**":
-            parts.append(r"(?:[^/.][^/]*/)*" + (r"[^/.][^/]*" if last else ""))
+            parts.append(f"(?:{any_name}/)*" + (any_name if last else ""))
         else:
-            hidden = "" if by_name or segment.startswith((".", "[")) else r"(?!\.)"
+            hidden = "" if dots or segment.startswith((".", "[")) else r"(?!\.)"
             parts.append(hidden + _segment(segment) + ("" if last else "/"))
     return "".join(parts)
 
@@ -77,7 +83,7 @@ def _segment(segment: str) -> str:
             chosen = segment[at:end]
             negated, chosen = chosen.startswith("!"), chosen.removeprefix("!")
             escaped = re.sub(r"([\\\[\]^&~|])", r"\\\1", chosen)
-            parts.append(f"[{'^' if negated else ''}{escaped}]" if chosen else re.escape("[]"))
+            parts.append(f"(?!/)[{'^' if negated else ''}{escaped}]" if chosen else re.escape("[]"))
             at = end + 1
         else:
             parts.append(re.escape(character))

@@ -30,6 +30,7 @@ TIMEOUT, TRIES, PAUSE = 30.0, 3, 0.5  # seconds for an answer, attempts, seconds
 LARGEST = 50_000_000  # bytes of an answer
 RUNS = 100  # of a thread that are looked through
 KEY = "pregel_key"  # of a run's metadata
+WHO = "Is this an agent server?"
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 STATUSES: Mapping[str, TaskStatus] = {
     "pending": "pending",
@@ -73,9 +74,12 @@ class HttpAgentServer:
 
         def start() -> Any:
             """The run: that of an earlier attempt, else a new one."""
-            known = self._once("GET", f"{place}?limit={RUNS}")
-            found = next((run for run in known if (run.get("metadata") or {}).get(KEY) == key), None)
-            return found or self._once("POST", place, body, {"Idempotency-Key": key})
+            known = _runs(self._once("GET", f"{place}?limit={RUNS}"))
+            found = [run for run in known if (run.get("metadata") or {}).get(KEY) == key]
+            try:
+                return found[0] if found else _runs([self._once("POST", place, body, {"Idempotency-Key": key})])[0]
+            except _UnreadableAnswerError as error:  # it may well have been started
+                raise UnclearAnswerError(str(error)) from error
 
         run = self._settled(start)
         return Progress(run["run_id"], STATUSES.get(run.get("status", "pending"), "pending"))
@@ -86,17 +90,20 @@ class HttpAgentServer:
         """See `AgentServer`."""
         place = f"/threads/{quote(task_id, safe='')}"
         if run_id is None:
-            runs = self._ask("GET", f"{place}/runs?limit=1", timeout=timeout)
+            runs = _runs(self._ask("GET", f"{place}/runs?limit=1", timeout=timeout))
             if not runs:
                 return Progress(None, "error", "The server never got this task.")
             run = runs[0]
         else:
-            run = self._ask("GET", f"{place}/runs/{quote(run_id, safe='')}", timeout=timeout)
+            (run,) = _runs([self._ask("GET", f"{place}/runs/{quote(run_id, safe='')}", timeout=timeout)])
         status = STATUSES.get(run.get("status", ""), "unknown")
         if status in ("pending", "running", "unknown"):
             return Progress(run["run_id"], status)
         state = self._ask("GET", f"{place}/state", timeout=timeout)
-        return Progress(run["run_id"], status, _told(status, run, state))
+        try:
+            return Progress(run["run_id"], status, _told(status, run, state))
+        except (AttributeError, KeyError, TypeError) as error:  # no such shape
+            raise _UnreadableAnswerError(f"{place}/state: {error}", fix=WHO) from error
 
     def cancel(self, agent: AsyncSubAgent, task_id: str, run_id: str) -> None:
         """See `AgentServer`."""
@@ -143,11 +150,23 @@ class HttpAgentServer:
         except (OSError, HTTPException) as error:
             raise UnclearAnswerError(f"{where}: {error}") from error
         if len(text) > LARGEST:
-            raise AgentServerError(f"{where}: the answer is longer than {LARGEST:,} bytes.")
+            raise _UnreadableAnswerError(f"{where}: the answer is longer than {LARGEST:,} bytes.")
         try:
             return json.loads(text) if text.strip() else None
         except ValueError as error:
-            raise AgentServerError(f"{where}: the answer is no JSON.", fix="Is this an agent server?") from error
+            raise _UnreadableAnswerError(f"{where}: the answer is no JSON.", fix=WHO) from error
+
+
+class _UnreadableAnswerError(AgentServerError):
+    """The server took the request, and what it answered cannot be understood."""
+
+
+def _runs(given: Any) -> list[Mapping[str, Any]]:
+    """The runs that a server named."""
+    runs = given if isinstance(given, list) else [given]
+    if not all(isinstance(run, Mapping) and isinstance(run.get("run_id"), str) for run in runs):
+        raise _UnreadableAnswerError(f"The server names runs that are none: {str(given)[:200]}.", fix=WHO)
+    return runs
 
 
 class _NoRedirect(http.HTTPRedirectHandler):
