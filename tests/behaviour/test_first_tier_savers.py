@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import operator
 import os
 import threading
@@ -336,11 +337,12 @@ def test_attempts_are_counted_on_over_a_crash_there(run: Runner, thread: Thread)
     with pytest.raises(OSError, match="away"):
         run.invoke(app, {"a": []}, thread("1"))
     kept.away = False
+    gc.collect()  # as in another process, nothing knows of the run that was lost
 
     with pytest.raises(KeyError):
         run.invoke(app, None, thread("1"))
 
-    assert [1, 2, 3, 4, 5] == seen  # two failures were recorded; the attempt that was lost counts as a delivery
+    assert [1, 2, 3, 3, 4] == seen  # two failures were recorded
 
 
 def test_a_verb_that_is_not_there_is_named(run: Runner, thread: Thread) -> None:

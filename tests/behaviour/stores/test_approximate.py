@@ -145,8 +145,8 @@ def test_setup_makes_the_index_beside_what_is_there(opened: Callable[..., Postgr
         names = connection.execute("SELECT indexname FROM pg_indexes WHERE indexname LIKE 'pregel%hnsw%'").fetchall()
         lists = connection.execute("SELECT indexdef FROM pg_indexes WHERE indexname LIKE 'pregel%ivf%l2'").fetchall()
 
-    assert [("pregel_store_vectors_hnsw_vector_6_cosine",)] == names
-    assert "lists='100'" in lists[0][0]
+    assert ("pregel_store_vectors_hnsw_vector_6_cosine",) in names  # others may be left from other tests
+    assert any("lists='100'" in definition for (definition,) in lists)
 
 
 @pytest.mark.parametrize(
