@@ -26,7 +26,7 @@ MUTANTS = (
     ),
     mutant(
         "a retry leaves what its failed attempt had shown",
-        f"{FOLLOWING}::test_what_a_failed_attempt_had_shown_is_superseded_by_its_retry[sync-memory]",
+        f"{FOLLOWING}::test_what_a_failed_attempt_had_shown_is_superseded_by_its_retry[sync-memory-sync]",
         RECORDER,
         "            again.add(task_text(record.task))\n",
         "            pass\n",
