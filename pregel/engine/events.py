@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
 from pregel.config import RunnableConfig
+from pregel.engine.options import CallOptions
 from pregel.errors import NotBuiltError, StreamUseError
 from pregel.runnable import Runnable
 
@@ -19,19 +20,11 @@ if TYPE_CHECKING:
 Transformers = Sequence["Callable[[tuple[str, ...]], StreamTransformer]"]
 
 
-class RunOptions(TypedDict, total=False):
+class RunOptions(CallOptions, total=False):
     """What `stream` takes beside its input, config, modes and version."""
 
     context: Any
-    output_keys: str | Sequence[str] | None
-    interrupt_before: str | Sequence[str] | None
-    interrupt_after: str | Sequence[str] | None
-    durability: str | None
-    control: Any
-    concurrency: str | None
-    wait: float | None
     debug: bool | None
-    print_mode: str | Sequence[str]
 
 
 class EventStreams(Runnable):
