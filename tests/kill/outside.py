@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from pathlib import Path
 
 
@@ -12,6 +13,7 @@ class Outside:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self._whole = threading.Lock()  # no effect is half done: another thread's death waits for it
 
     def note(self, line: str) -> None:
         with (self.directory / "log").open("a") as log:
@@ -20,13 +22,15 @@ class Outside:
     def once(self, key: str, line: str) -> None:
         """Do what the line says, unless it was done under this key before."""
         done = self.directory / f"done-{key}"
-        if not done.exists():
-            done.touch()
-            self.note(line)
+        with self._whole:
+            if not done.exists():
+                done.touch()
+                self.note(line)
 
     def die_at(self, point: str) -> None:
         """SIGKILL, the first time the point is reached that KILL_AT names."""
         mark = self.directory / "died"
         if os.environ.get("KILL_AT") == point and not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+            with self._whole:
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
