@@ -9,6 +9,7 @@ from pregel.agents.models.base import ChatModel, ChatRequest, ToolSpec
 from pregel.errors import InvalidInputError
 from pregel.messages import AIMessage, AIMessageChunk, BaseMessage, convert_to_openai_messages
 from pregel.messages.convert import kind_of
+from pregel.owned import Owned
 
 
 def is_foreign_model(thing: object) -> bool:
@@ -51,11 +52,13 @@ class ForeignModel(ChatModel):
     async def achunks(self, request: ChatRequest) -> AsyncIterator[AIMessageChunk]:
         ready = self._ready(request)
         if not hasattr(ready, "astream"):
-            async for chunk in super().achunks(request):
-                yield chunk
+            async with Owned(super().achunks(request)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
             return
-        async for chunk in ready.astream(self._messages(request.messages)):
-            yield _chunk(chunk)
+        async with Owned(ready.astream(self._messages(request.messages))) as foreign:
+            async for chunk in foreign:
+                yield _chunk(chunk)
 
     def _ready(self, request: ChatRequest) -> Any:
         """The foreign model with the request's tools and settings bound."""
