@@ -17,7 +17,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("typing",),
     ("parts",),
     ("types",),
-    ("messages", "runtime", "channels", "flow", "runnable", "managed", "callbacks", "tokens", "telemetry"),
+    ("messages", "runtime", "channels", "flow", "hops", "runnable", "managed", "callbacks", "tokens", "telemetry"),
     ("checkpoint", "store", "cache", "stream"),
     ("engine",),
     ("graph", "func", "signals", "remote", "interop"),
