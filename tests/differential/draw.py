@@ -128,8 +128,8 @@ def ops(names: tuple[str, ...]) -> st.SearchStrategy[Op]:
     node = st.sampled_from(names)
     return st.one_of(
         st.builds(Run, text=st.just("again"), back=st.none() | BACK),
-        st.builds(Go, back=BACK),
         st.builds(Go, back=st.none() | BACK),
+        st.builds(Go, back=BACK),
         st.builds(Update, node=st.none() | node | st.just(START), back=st.none() | BACK),
         st.builds(Update, text=st.none(), node=node | st.just(END)),
         st.builds(Steer, goto=node),
@@ -181,7 +181,7 @@ def children(draw: st.DrawFn, outside: tuple[str, ...]) -> Program:
     step: the reference takes the first Command to arrive, and forgets the rest.
     """
     names = ("k", "l", "m")[: draw(st.integers(1, 3))]
-    asks = draw(st.none() | st.sampled_from(names))
+    asks = draw(st.sampled_from((*names, *[None] * 3)))
     rules = st.sampled_from(("size", "name"))
     entry = Route(picks=(("*k", "*k"),)) if draw(st.integers(0, 3)) == 0 else None
     follow = [(names[draw(st.integers(0, place - 1))], name) for place, name in enumerate(names) if place]
