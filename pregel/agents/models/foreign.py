@@ -9,6 +9,7 @@ from pregel.agents.models.base import ChatModel, ChatRequest, ToolSpec
 from pregel.errors import InvalidInputError
 from pregel.messages import AIMessage, AIMessageChunk, BaseMessage, convert_to_openai_messages
 from pregel.messages.convert import kind_of
+from pregel.owned import Owned
 from pregel.tokens import Sink, screening
 
 
@@ -60,16 +61,17 @@ class ForeignModel(ChatModel):
     async def achunks(self, request: ChatRequest) -> AsyncIterator[AIMessageChunk]:
         ready = self._ready(request)
         if not hasattr(ready, "astream"):
-            async for chunk in super().achunks(request):
-                yield chunk
+            async with Owned(super().achunks(request)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
             return
-        pieces = aiter(ready.astream(self._messages(request.messages)))
-        while True:
-            with screening(_unheard):
-                piece = await anext(pieces, None)
-            if piece is None:
-                return
-            yield _chunk(piece)
+        async with Owned(ready.astream(self._messages(request.messages))) as pieces:
+            while True:
+                with screening(_unheard):
+                    piece = await anext(pieces, None)
+                if piece is None:
+                    return
+                yield _chunk(piece)
 
     def _ready(self, request: ChatRequest) -> Any:
         """The foreign model with the request's tools and settings bound."""
