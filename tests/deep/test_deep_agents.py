@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import pytest
 from typing_extensions import TypedDict
 
+from pregel.agents import tool
 from pregel.agents.deep import (
     DeepAgentState,
     FilesystemMiddleware,
@@ -60,6 +61,30 @@ def by_task(answers: dict[str, list[Any]]) -> ScriptedModel:
         return answers[first.text][at]
 
     return ScriptedModel(answer)
+
+
+@pytest.mark.parametrize("wrong", [{"deadline": "today"}, {"description": None}])
+def test_a_task_that_is_described_otherwise_is_told_and_not_begun(wrong: dict[str, Any]) -> None:
+    args = {"description": "look", "subagent_type": GENERAL, **wrong}
+    model = by_task({"go": [call_tool("task", {key: value for key, value in args.items() if value}), "done"]})
+
+    (told,) = results(create_deep_agent(model).invoke({"messages": "go"}))
+
+    assert "error" == told.status
+    assert next(iter(wrong)) in told.text
+
+
+def test_a_tool_that_is_named_like_a_built_in_takes_its_place() -> None:
+    @tool
+    def write_file(file_path: str, content: str) -> str:
+        """Mine."""
+        return f"{file_path} was not written"
+
+    model = ScriptedModel([write("/a", "x"), "done"])
+    state = create_deep_agent(model, [write_file]).invoke({"messages": "go"})
+
+    assert ["/a was not written"] == [message.text for message in results(state)]
+    assert 2 == [getattr(one, "name", None) for one in model.requests[0].tools].index("write_file")
 
 
 @pytest.mark.acceptance("S1-60")
