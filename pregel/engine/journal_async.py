@@ -37,7 +37,7 @@ class AwaitingJournal(Journal):
 
     async def store(self, step: Step) -> None:
         """Store a step's records as the durability says. To be awaited `whole`: half of it is a gap."""
-        writes, saves = step.records()
+        writes, saves = self.records(step)
         if missing := self.ledger.missing(writes, saves):
             await self.saver.aintern(missing)
         failed = self.failure
