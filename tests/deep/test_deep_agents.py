@@ -11,8 +11,14 @@ from typing import Annotated, Any
 import pytest
 from typing_extensions import TypedDict
 
-from pregel.agents.deep import DeepAgentState, FilesystemMiddleware, FilesystemPermission, create_deep_agent
-from pregel.agents.deep.backends import FilesystemBackend
+from pregel.agents.deep import (
+    DeepAgentState,
+    FilesystemMiddleware,
+    FilesystemPermission,
+    SummarizationMiddleware,
+    create_deep_agent,
+)
+from pregel.agents.deep.backends import FilesystemBackend, StateBackend
 from pregel.agents.deep.frontmatter import FrontmatterError, frontmatter
 from pregel.agents.deep.subagents import GENERAL
 from pregel.agents.middleware import AgentMiddleware
@@ -208,6 +214,49 @@ def test_the_model_sees_a_summary_and_the_state_keeps_everything(invoke: Invoke)
     assert "one" in history
 
 
+def test_what_an_attempt_has_put_into_the_history_is_not_put_there_again(tmp_path: Path) -> None:
+    failing = [False]
+
+    def answer(request: Any) -> Any:
+        if request.messages[0].type != "system":
+            return "a summary"
+        if failing[0] and len(request.messages) > 2:
+            raise RuntimeError("cut off")
+        return f"answer {len(request.messages)}"
+
+    model = ScriptedModel(answer)
+    sizes: Any = {"trigger": ("messages", 4), "keep": ("messages", 2)}
+    summaries = SummarizationMiddleware(model, backend=FilesystemBackend(tmp_path), **sizes)
+    agent = create_deep_agent(model, system_prompt="Talk.", middleware=[summaries], checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    for text in ("one", "two", "three"):
+        agent.invoke({"messages": text}, thread)
+    failing[0] = True
+    for given in ({"messages": "four"}, None):
+        with pytest.raises(RuntimeError):
+            agent.invoke(given, thread)  # type: ignore[call-overload]  # None goes on
+    failing[0] = False
+    agent.invoke(None, thread)
+
+    (history,) = (path.read_text() for path in tmp_path.glob("conversation_history/*"))
+    assert [1, 1, 1] == [history.count(f">{text}<") for text in ("one", "two", "three")]
+
+
+def test_an_agent_and_its_subagent_share_no_long_result(invoke: Invoke) -> None:
+    def say(text: str) -> str:
+        """Say it often."""
+        return text * 30_000
+
+    def saying(text: str) -> AIMessage:
+        return call_tool("say", {"text": text}, id="call_1")
+
+    model = by_task({"go": [saying("abc"), task("look"), "done"], "look": [saying("xyz"), "done"]})
+
+    state = invoke(create_deep_agent(model, [say]), {"messages": "go"})
+
+    assert {"abc" * 30_000, "xyz" * 30_000} == {data["content"] for data in state["files"].values()}
+
+
 def test_a_model_that_says_it_is_too_much_is_asked_again_with_less(invoke: Invoke) -> None:
     def answer(request: Any) -> Any:
         if request.tools and len(request.messages) > 4:
@@ -225,9 +274,6 @@ def test_a_model_that_says_it_is_too_much_is_asked_again_with_less(invoke: Invok
 
 
 def _summaries(model: Any, **sizes: Any) -> Any:
-    from pregel.agents.deep import SummarizationMiddleware
-    from pregel.agents.deep.backends import StateBackend
-
     return SummarizationMiddleware(model, backend=StateBackend(), **sizes)
 
 

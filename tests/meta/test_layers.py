@@ -17,7 +17,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("typing",),
     ("parts",),
     ("types",),
-    ("messages", "runtime", "channels", "flow", "runnable", "managed", "callbacks", "tokens", "telemetry"),
+    ("messages", "runtime", "channels", "flow", "runnable", "managed", "callbacks", "tokens", "telemetry", "owned"),
     ("checkpoint", "store", "cache", "stream"),
     ("engine",),
     ("graph", "func", "signals", "remote", "interop"),
