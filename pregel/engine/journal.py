@@ -119,7 +119,7 @@ class Journal(Authority):
             self.heed(asked)
         return True
 
-    def records(self, step: Step) -> tuple[list[TaskWrites], Sequence[Save | Lone]]:
+    def records_of(self, step: Step) -> tuple[list[TaskWrites], Sequence[Save | Lone]]:
         """A step's records, usual supersteps as they are where the ledger takes them so."""
         if self.ledger.takes_lone and self.durability != "exit":
             return step.writes, step.saves
@@ -241,8 +241,8 @@ class BlockingJournal(Journal):
 
     def store(self, step: Step) -> None:
         """Store a step's records as the durability says."""
-        writes, saves = self.records(step)
-        if missing := self.ledger.missing(writes, saves):
+        writes, saves = self.records_of(step)
+        if missing := self.ledger.missing(writes, saves):  # type: ignore[arg-type]  # one that takes a Lone asks nothing
             self.saver.intern(missing)
         failed = self.failure
         append = self.encode(step, writes, saves)

@@ -206,7 +206,9 @@ class InputWriter(StateWriter):
         self.strict = strict
 
     def write(self, output: Any, out: Writes) -> None:
-        if isinstance(output, dict):
+        if type(output) is dict and self.plain and output.keys() <= self.channels.keys():
+            out.extend(output.items())
+        elif isinstance(output, dict):
             self.update(output, out, "error" if self.strict else "warn")
         elif output is not None:
             pairs = pairs_of(output, self.channels)
