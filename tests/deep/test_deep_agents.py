@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import pytest
 from typing_extensions import TypedDict
 
+from pregel.agents import tool
 from pregel.agents.deep import (
     DeepAgentState,
     FilesystemMiddleware,
@@ -60,6 +61,30 @@ def by_task(answers: dict[str, list[Any]]) -> ScriptedModel:
         return answers[first.text][at]
 
     return ScriptedModel(answer)
+
+
+@pytest.mark.parametrize("wrong", [{"deadline": "today"}, {"description": None}])
+def test_a_task_that_is_described_otherwise_is_told_and_not_begun(wrong: dict[str, Any]) -> None:
+    args = {"description": "look", "subagent_type": GENERAL, **wrong}
+    model = by_task({"go": [call_tool("task", {key: value for key, value in args.items() if value}), "done"]})
+
+    (told,) = results(create_deep_agent(model).invoke({"messages": "go"}))
+
+    assert "error" == told.status
+    assert next(iter(wrong)) in told.text
+
+
+def test_a_tool_that_is_named_like_a_built_in_takes_its_place() -> None:
+    @tool
+    def write_file(file_path: str, content: str) -> str:
+        """Mine."""
+        return f"{file_path} was not written"
+
+    model = ScriptedModel([write("/a", "x"), "done"])
+    state = create_deep_agent(model, [write_file]).invoke({"messages": "go"})
+
+    assert ["/a was not written"] == [message.text for message in results(state)]
+    assert 2 == [getattr(one, "name", None) for one in model.requests[0].tools].index("write_file")
 
 
 @pytest.mark.acceptance("S1-60")
@@ -234,7 +259,7 @@ def test_what_an_attempt_has_put_into_the_history_is_not_put_there_again(tmp_pat
     failing[0] = True
     for given in ({"messages": "four"}, None):
         with pytest.raises(RuntimeError):
-            agent.invoke(given, thread)  # type: ignore[call-overload]  # None goes on
+            agent.invoke(given, thread)
     failing[0] = False
     agent.invoke(None, thread)
 
@@ -307,6 +332,22 @@ def test_skills_are_listed_later_sources_win_and_faults_are_told(disk: Filesyste
     assert "/skills/broken/SKILL.md: its head does not end" in prompt
     assert "readme" not in prompt
     assert "skills_metadata" not in state
+
+
+def test_a_skill_whose_name_is_not_its_directorys_is_there_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    skill = tmp_path / "skills" / "other" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: Sort It\ndescription: Sorts.\n---")  # without a line end behind its head
+    model = ScriptedModel(["done"])
+
+    create_deep_agent(model, backend=FilesystemBackend(tmp_path), skills=["/skills"]).invoke({"messages": "go"})
+
+    prompt = model.requests[0].messages[0].text
+    assert "- Sort It: Sorts. [/skills/other/SKILL.md]" in prompt
+    assert "could not be read" not in prompt
+    assert "the name 'Sort It' should be its directory's" in caplog.text
 
 
 def test_pinned_skills_are_put_before_the_model_once(disk: FilesystemBackend, invoke: Invoke) -> None:
