@@ -37,8 +37,8 @@ class AwaitingJournal(Journal):
 
     async def store(self, step: Step) -> None:
         """Store a step's records as the durability says. To be awaited `whole`: half of it is a gap."""
-        writes, saves = step.records()
-        if missing := self.ledger.missing(writes, saves):
+        writes, saves = self.records_of(step)
+        if missing := self.ledger.missing(writes, saves):  # type: ignore[arg-type]  # one that takes a Lone asks nothing
             await self.saver.aintern(missing)
         failed = self.failure
         append = self.encode(step, writes, saves)
