@@ -425,7 +425,7 @@ class InMemorySaver(JournalSaver):
         return [chunks[last] for last in ends[start : start + size]]
 
     def _do_chunk_end(self, tno: int) -> list[Row]:
-        return [(next(reversed(self._numbers[tno].chunks), -1),)]
+        return [(last, row.attempt) for last, row in list(self._numbers[tno].chunks.items())[-1:]]
 
     def _do_pending_chunks(self, tno: int) -> list[Row]:
         return [(row.last, row.n) for row in self._numbers[tno].chunks.values() if row.state == PENDING]

@@ -54,6 +54,7 @@ from pregel.engine.journal_async import AwaitingJournal, outcome, whole
 from pregel.engine.pool import Job, shared_pool, still_runs
 from pregel.engine.task import Task
 from pregel.errors import SerializationError
+from pregel.owned import Owned
 
 if TYPE_CHECKING:
     from pregel.engine.future import CallFuture
@@ -104,16 +105,20 @@ class AwaitingDriver:
         self, show: Callable[[Chunk], object] | None = None, tell: Callable[[Any], Awaitable[None]] | None = None
     ) -> Result:
         """The result; what it shows on the way goes to `show`, its lifecycle to `tell`."""
-        async for chunk in self.chunks():
-            if tell is not None and chunk[1] == LIFECYCLE:
-                await tell(chunk[2])
-            elif show is not None:
-                show(chunk)
+        async with self.chunks() as chunks:
+            async for chunk in chunks:
+                if tell is not None and chunk[1] == LIFECYCLE:
+                    await tell(chunk[2])
+                elif show is not None:
+                    show(chunk)
         assert self.ended
         return self.result  # type: ignore[return-value]  # None only from flows that say so
 
-    async def chunks(self) -> AsyncIterator[Chunk]:
+    def chunks(self) -> Owned[Chunk]:
         """What the run shows, as it goes; it moves only while somebody pulls."""
+        return Owned(self._chunks())
+
+    async def _chunks(self) -> AsyncIterator[Chunk]:
         self.loop = asyncio.get_running_loop()
         self._pulled()
         reply: list[Event] | None = None

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pregel.checkpoint import lease
-from pregel.checkpoint.records import Append, Load, Page, Save, TaskWrites
+from pregel.checkpoint.records import Append, Load, Lone, Page, Save, TaskWrites
 from pregel.engine.background import MOMENT
 from pregel.engine.effects import Loaded, Step
 from pregel.engine.journal import Journal
@@ -45,16 +45,16 @@ class AwaitingJournal(Journal):
 
     def store(self, step: Step) -> Awaitable[None] | None:
         """Store a step's records as the durability says; what is to be awaited for it, `whole`: half of it is a gap."""
-        writes, saves = step.records()
-        missing = self.ledger.missing(writes, saves)
+        writes, saves = self.records_of(step)
+        missing = self.ledger.missing(writes, saves)  # type: ignore[arg-type]  # one that takes a Lone asks nothing
         return self._intern_first(missing, step) if missing else self._store(step, writes, saves)
 
     async def _intern_first(self, missing: set[str], step: Step) -> None:
         await self.saver.aintern(missing)
-        if (sending := self._store(step, *step.records())) is not None:
+        if (sending := self._store(step, *self.records_of(step))) is not None:
             await sending
 
-    def _store(self, step: Step, writes: list[TaskWrites], saves: list[Save]) -> Awaitable[None] | None:
+    def _store(self, step: Step, writes: list[TaskWrites], saves: Sequence[Save | Lone]) -> Awaitable[None] | None:
         failed = self.failure
         append = self.encode(step, writes, saves)
         if append is None:
