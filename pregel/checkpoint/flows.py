@@ -123,7 +123,19 @@ def _head(append: Append, clock: Clock) -> Sql:
         guard = (claim.epoch, claim.gen, append.seq)  # type: ignore[assignment]
         return Sql(
             "claim",
-            (*moved, *guard, *holder, claim.ttl, claim.dead, status, reason, claim.graph, clock.boot, claim.pin),
+            (
+                *moved,
+                *guard,
+                *holder,
+                claim.ttl,
+                claim.dead,
+                status,
+                reason,
+                claim.graph,
+                clock.boot,
+                claim.pin,
+                claim.heard,
+            ),
         )
     run, owner, boot = holder
     return Sql(
@@ -327,7 +339,7 @@ def renew_flow(holds: Sequence[Hold], keep: bool) -> Flow[dict[bytes, str]]:
 
 
 def ask_flow(hold: Hold, asked: str) -> Flow[bool]:
-    """Leave word for the run that holds a thread; whether it still does."""
+    """Leave word for the run that holds a thread, or a ticket (`Claim.heard`) for the next; whether it still does."""
     yield Sql("ask", (asked, *hold))
     return bool((yield Sql("held", hold)))
 

@@ -132,7 +132,9 @@ class InMemorySaver(JournalSaver):
         else:
             thread.epoch = max(thread.epoch + 1, int(now * 1000))
             thread.crashes += thread.run is not None
-        thread.asked, thread.pin = "", claim.pin
+        thread.pin = claim.pin
+        if not thread.asked.startswith("~") or thread.asked == claim.heard:
+            thread.asked = ""
         thread.run, thread.owner, thread.ttl = append.run, claim.owner, claim.ttl
         thread.status, thread.reason = "running", ""
         thread.graph = claim.graph or thread.graph
@@ -179,7 +181,8 @@ class InMemorySaver(JournalSaver):
         return [] if thread is None else [(thread.asked,)]
 
     def _do_ask(self, asked: str, tno: int, epoch: int, run: bytes) -> None:
-        if (thread := self._holder(tno, epoch, run)) is not None:
+        thread = self._numbers.get(tno) if asked.startswith("~") else self._holder(tno, epoch, run)
+        if thread is not None:
             thread.asked = asked if not thread.asked else min(thread.asked, asked)
 
     def _do_threads(self, status: str | None, limit: int | None) -> list[Row]:
