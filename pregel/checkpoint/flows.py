@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -39,6 +39,8 @@ from pregel.checkpoint.serde.metadata import metadata_of
 from pregel.flow import Flow
 
 Row = tuple[Any, ...]
+_checkpoint_row = partial(tuple.__new__, CheckpointRow)  # a third of the cost of calling the class
+_write_row = partial(tuple.__new__, WriteRow)
 LAST = b"\xff" * 17  # above every id
 PAGE = 64  # checkpoints that are fetched at a time where a filter decides which are kept
 
@@ -176,8 +178,27 @@ def _load_one(decoder: Decoder, thread: ThreadRow, load: Load, heads: dict[str, 
             thread.namespaces[load.ns] = number
         return None
     thread.namespaces[load.ns] = rows[0][0]
-    saved = yield from saved_flow(decoder, thread.tno, load.ns, [CheckpointRow(*rows[0])], recent=decoder.recent)
-    return saved[0]
+    return (yield from _one_flow(decoder, thread.tno, load.ns, _checkpoint_row(rows[0])))
+
+
+def look_flow(decoder: Decoder, thread: str, ns: str, checkpoint: str | None) -> Flow[Saved | None]:
+    """One checkpoint, the newest of its namespace without an id, and nothing else of the thread."""
+    wanted = None if checkpoint is None else id_bytes(checkpoint)
+    below = LAST if wanted is None else wanted + b"\0"  # the next id after it that there could be
+    rows = yield Sql("page_namespace", (thread, ns, below, 1))
+    if not rows or (wanted is not None and rows[0][4] != wanted):
+        return None
+    row = _checkpoint_row(rows[0][3:])
+    return (yield from _one_flow(decoder, rows[0][1], ns, row))
+
+
+def _one_flow(decoder: Decoder, tno: int, ns: str, row: CheckpointRow) -> Flow[Saved]:
+    """A checkpoint with its writes, and with what is not in its row where there is such a thing."""
+    writes = [_write_row(found) for found in (yield Sql("writes", (tno, row.ns, row.id, row.id)))]
+    saved = decoder.short(ns, row, writes)
+    if saved is not None:
+        return saved
+    return (yield from saved_flow(decoder, tno, ns, [row], writes=writes, recent=decoder.recent))[0]
 
 
 def saved_flow(
@@ -186,12 +207,13 @@ def saved_flow(
     ns_text: str,
     rows: Sequence[CheckpointRow],
     *,
+    writes: Sequence[WriteRow] | None = None,
     caches: bool = True,
     recent: RecentLists | None = None,
 ) -> Flow[list[Saved]]:
     """Checkpoints of one namespace, with bases, values and writes; the values without the help of `caches` if so.
 
-    With `recent` it is one checkpoint, of which some lists may have been read before.
+    With `recent` it is one checkpoint, of which some lists may have been read before; `writes` are known already.
     """
     ns = rows[0].ns
     bases: dict[bytes, bytes] = {}
@@ -204,25 +226,27 @@ def saved_flow(
     ]
     chains = Chains(caches=caches)
     wanted = {one for read in reads for one in decoder.wanted(read)}
-    writes: dict[bytes, list[WriteRow]] = {row.id: [] for row in rows}
-    for row in (yield Sql("writes", (tno, ns, min(writes), max(writes)))):
-        if row[1] in writes:
-            writes[row[1]].append(WriteRow(*row))
-    named = {(row.channel, int(row.blob)) for found in writes.values() for row in found if row.type == NAMED}
-    if recent is not None:
+    under: dict[bytes, list[WriteRow]] = {row.id: [] for row in rows}
+    if writes is None:
+        writes = [_write_row(found) for found in (yield Sql("writes", (tno, ns, min(under), max(under))))]
+    for write in writes:
+        if write.checkpoint in under:
+            under[write.checkpoint].append(write)
+    named = {(write.channel, int(write.blob)) for write in writes if write.type == NAMED and write.checkpoint in under}
+    if recent is not None and wanted:
         yield from _recall(recent, tno, rows[0], wanted, chains)
     while True:
-        while spans := chains.missing(wanted):
+        while wanted and (spans := chains.missing(wanted)):
             chains.add((yield Sql("values", (tno, ns, spans, None))))
-        if spans := chains.named(named):
+        if named and (spans := chains.named(named)):
             chains.add((yield Sql("values", (tno, ns, spans, None))))
         try:
             saved = [
-                decoder.saved(ns_text, row, read, chains, writes[row.id])
+                decoder.saved(ns_text, row, read, chains, under[row.id])
                 for row, read in zip(reversed(rows), reversed(reads), strict=True)  # newer ones stand on older ones
             ]
-            if recent is not None and reads[0].foreign is None:
-                recent.keep(tno, ns, rows[0].id, reads[0].manifest.logs, chains.given)
+            if recent is not None and wanted and reads[0].foreign is None:
+                recent.keep(tno, ns, rows[0].id, reads[0].logs, chains.given)
             return saved[::-1]
         except CacheUnreadableError as error:
             chains.drop(error.address)

@@ -21,12 +21,12 @@ from pregel.checkpoint.chunks import LANDED as LANDED_CHUNK
 from pregel.checkpoint.chunks import PENDING
 from pregel.checkpoint.flows import Many, Row, Sql
 from pregel.checkpoint.journal_saver import JournalSaver
-from pregel.checkpoint.keys import thread_digest
+from pregel.checkpoint.keys import id_bytes, thread_digest
 from pregel.checkpoint.late import LateLedger
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.memory_rows import Branch, Thread
-from pregel.checkpoint.records import Append, CheckpointRow, Hold, Receipt, ThreadRow, ValueRow, WriteRow
+from pregel.checkpoint.records import Append, CheckpointRow, Hold, Receipt, Saved, ThreadRow, ValueRow, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.errors import NotBuiltError
 from pregel.flow import Flow
@@ -148,6 +148,18 @@ class InMemorySaver(JournalSaver):
             return runner.run(flow, self._perform)
 
     write = read
+
+    def look(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
+        with self._lock:
+            found = self._threads.get(thread)
+            if found is None or (branch := found.catch_up().branches.get(found.namespaces.get(ns, -1))) is None:
+                return None
+            row = branch.newest if checkpoint is None else branch.rows.get(id_bytes(checkpoint))
+            if row is None:
+                return None
+            writes = found.writes.get((row.ns, row.id))
+            saved = self._decoder().short(ns, row, [*writes.values()] if writes else ())
+        return super().look(thread, ns, checkpoint) if saved is None else saved
 
     def _perform(self, request: Sql | Many) -> Any:
         if request.__class__ is Sql:

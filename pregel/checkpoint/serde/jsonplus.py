@@ -18,8 +18,8 @@ from pregel.checkpoint.serde.compression import LARGEST, deflated, inflated
 from pregel.checkpoint.serde.explain import explained
 from pregel.checkpoint.serde.packing import Codecs, Packing
 from pregel.checkpoint.serde.registry import Allowed, Classes
+from pregel.checkpoint.serde.unpacking import IS_PLAIN, Unpacking, all_readers, plain
 from pregel.checkpoint.serde.unpacking import InvalidModuleError as InvalidModuleError
-from pregel.checkpoint.serde.unpacking import Unpacking, all_readers
 from pregel.errors import InvalidInputError, NotBuiltError, PregelError, SerializationError
 
 SCALARS = frozenset((str, int, float, bool))
@@ -127,7 +127,7 @@ class JsonPlusSerializer:
         kind, raw = data
         if kind == "msgpack":
             try:
-                return self._unpack(raw)
+                return plain(raw) if IS_PLAIN[raw[0]] else self._unpack(raw)
             except PregelError:
                 raise
             except Exception as error:
