@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
+from operator import itemgetter
 from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
@@ -14,15 +15,17 @@ from pregel.channels.batches import Unfolded
 from pregel.checkpoint.chains import Address, Chains, Wanted
 from pregel.checkpoint.keys import Names, id_text
 from pregel.checkpoint.logs import NAMED
-from pregel.checkpoint.manifest import Piece, Read
+from pregel.checkpoint.manifest import INLINE, Piece, Read
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import CheckpointRow, Saved, Write, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol
-from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
-from pregel.checkpoint.serde.metadata import metadata_of
+from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer, atom
+from pregel.checkpoint.serde.metadata import flat_metadata, metadata_of
+from pregel.checkpoint.serde.unpacking import IS_PLAIN
 from pregel.errors import JournalDamaged
 
 Base = tuple[bytes, bytes]  # id and manifest of the whole one
+_place = itemgetter(4, 0, 1)  # path, task, index
 _write = partial(tuple.__new__, Write)  # a third of the cost of calling the class
 Prototypes = Mapping[str, BaseChannel[Any, Any, Any]]
 """The channels of a graph by name."""
@@ -56,11 +59,13 @@ class Decoder:
     @staticmethod
     def addresses(read: Read) -> list[Address]:
         """Where the values are that have a row of their own."""
-        return [(piece[0], piece[2]) for piece in read.channels if len(piece) in (3, 6)]
+        return [(channel, at) for channel, at, _ in Decoder.wanted(read)]
 
     @staticmethod
     def wanted(read: Read) -> list[Wanted]:
         """The same with what a delta stands on."""
+        if read.is_short:
+            return []
         return [
             (piece[0], piece[2], piece[5] if len(piece) == 6 else None)
             for piece in read.channels
@@ -72,9 +77,8 @@ class Decoder:
         if row.base is not None:
             return None
         read = Read(row.id, row.manifest, None)
-        for piece in read.channels:
-            if len(piece) not in (4, 5):
-                return None
+        if not read.is_short:
+            return None
         for write in writes:
             if write.type == NAMED:
                 return None
@@ -92,9 +96,12 @@ class Decoder:
         writes: Sequence[WriteRow],
     ) -> Saved:
         """The checkpoint. UnknownNameError when a name must be fetched first."""
-        metadata = metadata_of(row.metadata)
-        if read.foreign is None:
-            metadata = {"source": row.source, "step": row.step, "parents": {}, **metadata}
+        if read.foreign is not None:
+            metadata = metadata_of(row.metadata)
+        elif (flat := flat_metadata(row.metadata)) is not None:
+            metadata = {"source": row.source, "step": row.step, "parents": {}, **flat}
+        else:
+            metadata = {"source": row.source, "step": row.step, "parents": {}, **metadata_of(row.metadata)}
         saved = Saved(
             ns,
             id_text(row.id),
@@ -139,15 +146,18 @@ class Decoder:
         return found
 
     def _fill(self, saved: Saved, read: Read, chains: Chains) -> None:
-        texts, loads = self.names.texts, self._loads
+        texts, loads, plain = self.names.texts, self._loads, self._lists is not None
         values, counters, ats = saved.values, saved.counters, saved.ats
         for piece in read.channels:
             channel = texts[piece[0]]
             counters[channel], ats[channel] = piece[1], piece[2]
             parts = len(piece)
             if parts == 4:  # most are short, or empty
-                if (blob := piece[3]) is not None:
-                    values[channel] = loads(("msgpack", blob)) if blob else None
+                blob = piece[3]
+                if blob:
+                    values[channel] = atom(blob) if plain and IS_PLAIN[blob[0]] else loads(("msgpack", blob))
+                elif blob is not None:
+                    values[channel] = None
             elif parts == 5:
                 values[channel] = loads((piece[4], piece[3]))
             else:
@@ -172,14 +182,17 @@ class Decoder:
         return value
 
     def _writes(self, rows: Sequence[WriteRow], chains: Chains) -> list[Write]:
-        texts, loads = self.names.texts, self._loads
+        texts, loads, plain = self.names.texts, self._loads, self._lists is not None
         writes = []
         for _, _, task, idx, key, kind, blob, path, name, child in rows:
-            value = loads((kind, blob) if kind != NAMED else chains.tail(key, int(blob)))
+            if plain and kind == "msgpack" and len(blob) <= INLINE and IS_PLAIN[blob[0]]:
+                value = atom(blob)
+            else:
+                value = loads((kind, blob) if kind != NAMED else chains.tail(key, int(blob)))
             child_text = None if child is None else id_text(child)
             writes.append(_write((id_text(task), idx, texts[key], value, path, texts[name], child_text)))
         if len(writes) > 1:
-            writes.sort(key=lambda write: (write.path, write.task, write.idx))
+            writes.sort(key=_place)
         return writes
 
 

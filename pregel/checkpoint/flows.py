@@ -21,6 +21,7 @@ from pregel.checkpoint.chains import CacheUnreadableError, Chains, Wanted
 from pregel.checkpoint.decode import Decoder, UnknownNameError, filters
 from pregel.checkpoint.keys import Names, id_bytes, id_text, thread_digest
 from pregel.checkpoint.logs import NAMED
+from pregel.checkpoint.manifest import Read
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import (
     Append,
@@ -221,7 +222,9 @@ def saved_flow(
         for (blob,) in (yield Sql("manifest", (tno, ns, base))):
             bases[base] = blob
     reads = [
-        decoder.manifest(row, (row.base, bases[row.base]) if row.base is not None and row.base in bases else None)
+        Read(row.id, row.manifest, None)
+        if row.base is None
+        else decoder.manifest(row, (row.base, bases[row.base]) if row.base in bases else None)
         for row in rows
     ]
     chains = Chains(caches=caches)
@@ -308,7 +311,7 @@ def _page(thread: str | None, ns: str | None, before: bytes | None, size: int | 
 
 
 def _shown_metadata(row: Row) -> dict[str, Any]:
-    checkpoint = CheckpointRow(*row[3:])
+    checkpoint = _checkpoint_row(row[3:])
     return {"source": checkpoint.source, "step": checkpoint.step, **metadata_of(checkpoint.metadata)}
 
 
@@ -320,7 +323,7 @@ def _decode_page(decoder: Decoder, rows: Sequence[Row]) -> Flow[list[tuple[str, 
     for _, group in groupby(sorted(rows, key=by_namespace), by_namespace):
         members = list(group)
         thread, tno, ns = members[0][:3]
-        checkpoints = [CheckpointRow(*row[3:]) for row in members]
+        checkpoints = [_checkpoint_row(row[3:]) for row in members]
         decoded = yield from saved_flow(decoder, tno, ns, checkpoints)
         for checkpoint, saved in zip(checkpoints, decoded, strict=True):
             found[order[tno, checkpoint.ns, checkpoint.id]] = thread, saved

@@ -23,6 +23,7 @@ SMALL = 400  # bytes; a manifest up to this is always written whole
 
 Piece = Any  # packed bytes, or the parts they were unpacked to
 
+_SHORT = frozenset((4, 5))  # parts of a channel whose value stands here
 _HEADS = [bytes([0x90 + n]) for n in range(16)]
 
 
@@ -131,6 +132,11 @@ class Read:
             seen = tuple((_by_name(below[1]) | _by_name(seen)).values())
         self.channels: tuple[Piece, ...] = channels
         self.seen: tuple[Piece, ...] = seen
+
+    @property
+    def is_short(self) -> bool:
+        """Whether all values stand in the manifest itself."""
+        return _SHORT.issuperset(map(len, self.channels))
 
     @property
     def manifest(self) -> Manifest:

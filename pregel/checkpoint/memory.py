@@ -268,7 +268,10 @@ class InMemorySaver(JournalSaver):
                     end = bisect_left(branch.ids, before)
                     start = 0 if size < 0 else max(0, end - size)
                     found += [(one.thread, one.tno, text, *branch.rows[id]) for id in branch.ids[start:end]]
-        found.sort(key=lambda row: (row[4], -row[1], -row[3]), reverse=True)
+        if ns is None or (len(found) > 1 and found[0][1] != found[-1][1]):
+            found.sort(key=lambda row: (row[4], -row[1], -row[3]), reverse=True)
+        else:  # of one branch: they are in order
+            found.reverse()
         return found if size < 0 else found[:size]
 
     def _do_names(self, last: int, wanted: int) -> list[Row]:

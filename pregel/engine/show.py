@@ -30,9 +30,8 @@ def visible(keys: str | tuple[str, ...], writes: Iterable[tuple[str, Any]]) -> A
         values = [hand_out(value) for name, value in writes if name == keys]
         return (values[0] if len(values) == 1 else values) if values else None
     shown = [(name, hand_out(value)) for name, value in writes if name in keys]
-    if len({name for name, _ in shown}) < len(shown):
-        return _pieces(shown)
-    return dict(shown) if shown else None
+    found = dict(shown)
+    return found or None if len(found) == len(shown) else _pieces(shown)
 
 
 def _pieces(shown: list[tuple[str, Any]]) -> list[dict[str, Any]]:

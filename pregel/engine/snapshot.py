@@ -11,24 +11,28 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pregel.channels import MISSING, BaseChannel, DeltaChannel
+from pregel.channels import MISSING, BaseChannel, BinaryOperatorAggregate, DeltaChannel, LastValue
 from pregel.channels.batches import Unfolded
-from pregel.checkpoint.records import Saved, Write
+from pregel.checkpoint.records import ERROR, ERROR_SOURCE, INTERRUPT, MEMO, RESUME, Saved, Write
 from pregel.config import RunnableConfig
 from pregel.engine.apply import Input, apply
 from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK
 from pregel.engine.nested import graphs_of, stable_namespace
 from pregel.engine.plan import Plan, plan
-from pregel.engine.resume import handler_tasks, restore, stored_results
+from pregel.engine.resume import handler_tasks, restore
 from pregel.engine.show import state_values
-from pregel.engine.state import Channels, State, hand_out
+from pregel.engine.state import COPIERS, Channels, State
 from pregel.engine.task import Task
-from pregel.engine.trace import shown_task
-from pregel.types import PregelTask, StateSnapshot
+from pregel.engine.trace import task_result
+from pregel.types import Interrupt, PregelTask, StateSnapshot
 
 if TYPE_CHECKING:
+    from pregel.engine.node import PregelNode
     from pregel.engine.pregel import Pregel
+
+BARE = frozenset((LastValue, BinaryOperatorAggregate))
+"""The channels that show just what is stored of them, where something is."""
 
 _snapshot = partial(tuple.__new__, StateSnapshot)  # a third of the cost of calling the class
 _task = partial(tuple.__new__, PregelTask)
@@ -47,34 +51,53 @@ def empty_snapshot(config: RunnableConfig) -> StateSnapshot:
     return StateSnapshot({}, (), config, None, None, None, (), ())
 
 
-def snapshot(
-    graph: Pregel, thread: str, saved: Saved, *, live: bool, known: dict[str, Pregel | None] | None = None
-) -> StateSnapshot:
-    """The snapshot of a checkpoint. `known`: which graphs the nodes run, for several of one graph."""
+class Inside:
+    """Which graphs the nodes of a look run, and where the states of these are."""
+
+    __slots__ = ("_found", "_thread")
+
+    def __init__(self, thread: str) -> None:
+        self._thread = thread
+        self._found: dict[int, tuple[PregelNode, Pregel | None]] = {}  # by the node's id, which is kept alive here
+
+    def place(self, task: Task) -> RunnableConfig | None:
+        """The config of the state of the graph that a task runs; None when it runs none, or several."""
+        node = task.node
+        if (found := self._found.get(id(node))) is None:
+            graphs = graphs_of(node)  # of several that a node calls none is its state
+            found = self._found[id(node)] = node, graphs[0] if len(graphs) == 1 else None
+        graph = found[1]
+        if graph is None:
+            return None
+        ns = task.ns if node.subgraph is not None else f"{task.ns}|call:0"
+        return checkpoint_config(self._thread, stable_namespace(ns) if graph.checkpointer is True else ns, None)
+
+
+def snapshot(graph: Pregel, thread: str, saved: Saved, inside: Inside, *, live: bool) -> StateSnapshot:
+    """The snapshot of a checkpoint."""
     frame = Still(graph, saved)
     if live and saved.writes:
         frame.apply_outside(saved)
     tasks = coming = plan(frame.plan, frame)
     shown: Sequence[PregelTask] = ()
-    if tasks:
-        places = _Places(thread, {} if known is None else known)
-        if saved.writes:
-            shown, coming = _with_results(frame, saved, tasks, places, live)
-        else:
-            shown = [_task((task.id, task.name, task.path, None, (), places.inside(task), None)) for task in tasks]
-    config = checkpoint_config(thread, saved.ns, saved.id)
-    if saved.ns:
-        config["configurable"]["checkpoint_map"] = {**saved.metadata.get("parents", {}), saved.ns: saved.id}
+    if tasks and saved.writes:
+        shown, coming = _with_results(frame, saved, tasks, inside, live)
+    elif tasks:
+        shown = [_task((task.id, task.name, task.path, None, (), inside.place(task), None)) for task in tasks]
+    ns = saved.ns
+    config: RunnableConfig = {"configurable": {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": saved.id}}
+    if ns:
+        config["configurable"]["checkpoint_map"] = {**saved.metadata.get("parents", {}), ns: saved.id}
     return _snapshot(
         (
-            frame.values(),
-            tuple([task.name for task in coming]),
+            frame.values(saved),
+            tuple([task.name for task in coming]) if coming else (),
             config,
             saved.metadata,
             saved.created_at,
-            checkpoint_config(thread, saved.ns, saved.parent) if saved.parent else None,
+            checkpoint_config(thread, ns, saved.parent) if saved.parent else None,
             tuple(shown),
-            tuple([question for task in shown for question in task.interrupts]),
+            tuple([question for task in shown for question in task.interrupts]) if saved.writes else (),
         )
     )
 
@@ -103,16 +126,22 @@ class Still(Frame):
             apply(self.plan, self.state, [Input(outside)])
             self.state.updated = None
 
-    def values(self) -> Any:
+    def values(self, saved: Saved) -> Any:
         """What the state shows, for its receiver to keep."""
-        channels, keys = self.state.channels, self.stream_keys
+        keys, state = self.stream_keys, self.state
         if isinstance(keys, str):
             return state_values(self, keys)
-        shown: dict[str, Any] = {}
+        stored = saved.values if isinstance(state, StillState) else {}
+        prototypes, shown = self.plan.channels, dict[str, Any]()
         for key in keys:
-            channel = channels[key]
-            if channel.is_available():
-                shown[key] = hand_out(channel.get())
+            if key in stored and type(prototypes[key]) in BARE and type(stored[key]) is not Unfolded:
+                value = stored[key]
+            elif state.channels[key].is_available():
+                value = state.channels[key].get()
+            else:
+                continue
+            copier = COPIERS.get(type(value))
+            shown[key] = value if copier is None else copier(value)
         return shown
 
 
@@ -148,56 +177,64 @@ class StillChannels(Channels):
 
 
 def _with_results(
-    frame: Still, saved: Saved, tasks: list[Task], places: _Places, live: bool
+    frame: Still, saved: Saved, tasks: list[Task], inside: Inside, live: bool
 ) -> tuple[list[PregelTask], list[Task]]:
     """The tasks of a step with what is stored of them, and those that are next."""
-    pending, answers = stored_results(saved, shown=not live)
-    handlers = handler_tasks(saved, tasks)
     stored: dict[str, list[Write]] = {}
+    handled = False
     for write in saved.writes:
-        stored.setdefault(write.task, []).append(write)
-    shown = []
-    for task in (*tasks, *handlers):
-        task.writes = [(write.channel, write.value) for write in pending.get(task.id, ())]
-        task.writes_stored = task.id in pending
-        answered = answers.get(task.id, {}) if live else {}
-        shown.append(shown_task(frame, stored.get(task.id, ()), task, answered, places.inside(task)))
+        if write.task in stored:
+            stored[write.task].append(write)
+        else:
+            stored[write.task] = [write]
+        handled = handled or write.channel == ERROR_SOURCE
+    handlers = handler_tasks(saved, tasks) if handled else []
+    every = [*tasks, *handlers]
+    shown = [_shown(frame, task, stored, inside, live) for task in every]
     if not live:
         return shown, tasks
-    handled = [task.origin for task in handlers if task.writes_stored and task.origin is not None]
-    finished = [*handled, *(task for task in (*tasks, *handlers) if task.writes_stored)]
+    finished = [task.origin for task in handlers if task.writes_stored and task.origin is not None]
+    finished += [task for task in every if task.writes_stored]
+    return shown, _coming(frame, saved, tasks, finished) if finished else tasks
+
+
+def _shown(frame: Still, task: Task, stored: Mapping[str, Sequence[Write]], inside: Inside, live: bool) -> PregelTask:
+    """A task with what is stored of it: its error, its result, its questions (in a live view those without answers)."""
+    id = task.id
+    error: Any = None
+    questions: Sequence[Interrupt] = ()
+    answered: Mapping[str, Any] = {}
+    writes = []
+    for write in stored.get(id, ()):
+        channel = write.channel
+        if write.idx >= 0 or channel == MEMO:
+            if not live or write.child is None:  # an update left it for display: a later checkpoint has it
+                writes.append((channel, write.value))
+        elif channel == ERROR:
+            error = write.value
+        elif channel == INTERRUPT:
+            questions = write.value
+        elif channel == RESUME and live:
+            answered = write.value
+    result = None
+    if writes:
+        task.writes, task.writes_stored = writes, True
+        result = task_result(frame, task)
+    asked = tuple([question for question in questions if question.id not in answered]) if questions else ()
+    return _task((id, task.name, task.path, error, asked, inside.place(task), result))
+
+
+def _coming(frame: Still, saved: Saved, tasks: list[Task], finished: list[Task]) -> list[Task]:
+    """What is next once the finished tasks of a step are applied to the state, which they are."""
     coming = [task for task in tasks if task not in finished]
-    if finished:
-        finished.sort(key=lambda task: task.order)
-        if isinstance(frame.state, StillState):
-            frame.moves(saved)
-        try:
-            apply(frame.plan, frame.state, finished)
-            if not coming:  # the step is whole and was not applied: a resume does that, and goes on with these
-                coming = plan(frame.plan, frame)
-        except Exception:  # what the step's barrier met, or will meet: the state is as before it
-            frame.moves(saved)
-            frame.apply_outside(saved)
-            coming = tasks
-    return shown, coming
-
-
-class _Places:
-    """Where the states are of the graphs that tasks run."""
-
-    __slots__ = ("known", "thread")
-
-    def __init__(self, thread: str, known: dict[str, Pregel | None]) -> None:
-        self.thread, self.known = thread, known
-
-    def inside(self, task: Task) -> RunnableConfig | None:
-        """The config of the state of the graph that a task runs; None when it runs none, or several."""
-        name = task.name
-        if name not in self.known:
-            inside = graphs_of(task.node)
-            self.known[name] = inside[0] if len(inside) == 1 else None  # of several that a node calls none is its state
-        graph = self.known[name]
-        if graph is None:
-            return None
-        ns = task.ns if task.node.subgraph is not None else f"{task.ns}|call:0"
-        return checkpoint_config(self.thread, stable_namespace(ns) if graph.checkpointer is True else ns, None)
+    finished.sort(key=lambda task: task.order)
+    if isinstance(frame.state, StillState):
+        frame.moves(saved)
+    try:
+        apply(frame.plan, frame.state, finished)
+        # a step that is whole and was not applied: a resume does that, and goes on with what comes then
+        return coming or plan(frame.plan, frame)
+    except Exception:  # what the step's barrier met, or will meet: the state is as before it
+        frame.moves(saved)
+        frame.apply_outside(saved)
+        return tasks

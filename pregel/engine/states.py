@@ -43,9 +43,8 @@ class States:
         `filter` compares metadata, `before` is a config whose checkpoint comes after those returned.
         """
         look = Look(self, config)  # type: ignore[arg-type]
-        known: dict[str, Any] = {}
         for saved in look.history(look.page(filter, before, limit)):
-            yield look.shown(saved, known)
+            yield look.shown(saved)
 
     async def aget_state_history(
         self,
@@ -57,9 +56,8 @@ class States:
     ) -> AsyncIterator[StateSnapshot]:
         """Like `get_state_history`, awaited."""
         look = Look(self, config)  # type: ignore[arg-type]
-        known: dict[str, Any] = {}
         for saved in await look.ahistory(look.page(filter, before, limit)):
-            yield look.shown(saved, known)
+            yield look.shown(saved)
 
     def update_state(
         self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
@@ -162,6 +163,15 @@ class JsonPlusSerializer:
             raise
         except Exception as error:
             raise _unreadable(error) from error
+
+
+@lru_cache(2048)
+def atom(raw: bytes) -> Any:
+    """The value of a few bytes that `IS_PLAIN` tells to have no parts. SerializationError for damaged ones."""
+    try:
+        return plain(raw)
+    except Exception as error:
+        raise _unreadable(error) from error
 
 
 def list_head(packed: bytes) -> tuple[int, int]:
