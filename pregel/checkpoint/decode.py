@@ -64,19 +64,15 @@ class Decoder:
     @staticmethod
     def wanted(read: Read) -> list[Wanted]:
         """The same with what a delta stands on."""
-        if read.is_short:
-            return []
         return [
             (piece[0], piece[2], piece[5] if len(piece) == 6 else None)
             for piece in read.channels
             if len(piece) in (3, 6)
         ]
 
-    def short(self, ns: str, row: CheckpointRow, writes: Sequence[WriteRow]) -> Saved | None:
+    def short(self, ns: str, row: CheckpointRow, base: Base | None, writes: Sequence[WriteRow]) -> Saved | None:
         """The checkpoint, when all of it stands in these rows; None when other rows, or names, are to be asked for."""
-        if row.base is not None:
-            return None
-        read = Read(row.id, row.manifest, None)
+        read = Read(row.id, row.manifest, base)
         if not read.is_short:
             return None
         for write in writes:
@@ -163,11 +159,14 @@ class Decoder:
             else:
                 values[channel] = self._long(saved, read, channel, piece, chains)
         for key, seen in read.seen:
-            saved.seen[texts[key]] = (
-                {"": seen} if seen.__class__ is int else {texts[c]: counter for c, counter in seen.items()}
-            )
+            if seen.__class__ is int:
+                saved.seen[texts[key]] = {"": seen}
+                continue
+            counted = saved.seen[texts[key]] = {}
+            for node, counter in seen.items():
+                counted[texts[node]] = counter
         if read.updated is not None:
-            saved.updated = [texts[key] for key in read.updated]
+            saved.updated = [*map(texts.__getitem__, read.updated)]
 
     def _long(self, saved: Saved, read: Read, channel: str, piece: Piece, chains: Chains) -> Any:
         """A value that has rows of its own."""
@@ -187,6 +186,8 @@ class Decoder:
         for _, _, task, idx, key, kind, blob, path, name, child in rows:
             if plain and kind == "msgpack" and len(blob) <= INLINE and IS_PLAIN[blob[0]]:
                 value = atom(blob)
+            elif kind == "null" and plain:
+                value = None
             else:
                 value = loads((kind, blob) if kind != NAMED else chains.tail(key, int(blob)))
             child_text = None if child is None else id_text(child)
@@ -198,16 +199,15 @@ class Decoder:
 
 def iso(seconds: float) -> str:
     """Unix seconds as ISO 8601 in UTC, with microseconds."""
-    whole = int(seconds)
-    micros = round((seconds - whole) * 1_000_000)
-    if seconds < 0 or micros == 1_000_000:
+    if seconds < 0:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
-    return f"{_to_the_second(whole)}.{micros:06d}+00:00"
+    text = f"{seconds:.6f}"
+    return f"{_to_the_second(text[:-7])}{text[-7:]}+00:00"
 
 
 @lru_cache(256)
-def _to_the_second(whole: int) -> str:
-    return datetime.fromtimestamp(whole, UTC).isoformat()[:19]
+def _to_the_second(whole: str) -> str:
+    return datetime.fromtimestamp(int(whole), UTC).isoformat()[:19]
 
 
 def filters(metadata: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:

@@ -185,20 +185,33 @@ def _load_one(decoder: Decoder, thread: ThreadRow, load: Load, heads: dict[str, 
 def look_flow(decoder: Decoder, thread: str, ns: str, checkpoint: str | None) -> Flow[Saved | None]:
     """One checkpoint, the newest of its namespace without an id, and nothing else of the thread."""
     wanted = None if checkpoint is None else id_bytes(checkpoint)
-    below = LAST if wanted is None else wanted + b"\0"  # the next id after it that there could be
-    rows = yield Sql("page_namespace", (thread, ns, below, 1))
-    if not rows or (wanted is not None and rows[0][4] != wanted):
+    below = LAST if wanted is None else wanted + b"\0"  # the first id after it that there could be
+    rows = yield Sql("look", (thread, ns, below))
+    if not rows or (wanted is not None and rows[0][2] != wanted):
         return None
-    row = _checkpoint_row(rows[0][3:])
-    return (yield from _one_flow(decoder, rows[0][1], ns, row))
+    found = rows[0]
+    row = _checkpoint_row(found[1:12])
+    base = None if found[12] is None else (row.base, found[12])
+    return (yield from _one_flow(decoder, found[0], ns, row, base, has_writes=found[13]))
 
 
-def _one_flow(decoder: Decoder, tno: int, ns: str, row: CheckpointRow) -> Flow[Saved]:
+def _one_flow(
+    decoder: Decoder,
+    tno: int,
+    ns: str,
+    row: CheckpointRow,
+    base: tuple[bytes, bytes] | None = None,
+    *,
+    has_writes: bool = True,
+) -> Flow[Saved]:
     """A checkpoint with its writes, and with what is not in its row where there is such a thing."""
-    writes = [_write_row(found) for found in (yield Sql("writes", (tno, row.ns, row.id, row.id)))]
-    saved = decoder.short(ns, row, writes)
-    if saved is not None:
-        return saved
+    writes: Sequence[WriteRow] = ()
+    if has_writes:
+        writes = [_write_row(found) for found in (yield Sql("writes", (tno, row.ns, row.id, row.id)))]
+    if row.base is None or base is not None:
+        saved = decoder.short(ns, row, base, writes)
+        if saved is not None:
+            return saved
     return (yield from saved_flow(decoder, tno, ns, [row], writes=writes, recent=decoder.recent))[0]
 
 
@@ -228,7 +241,7 @@ def saved_flow(
         for row in rows
     ]
     chains = Chains(caches=caches)
-    wanted = {one for read in reads for one in decoder.wanted(read)}
+    wanted = {one for read in reads if not read.is_short for one in decoder.wanted(read)}
     under: dict[bytes, list[WriteRow]] = {row.id: [] for row in rows}
     if writes is None:
         writes = [_write_row(found) for found in (yield Sql("writes", (tno, ns, min(under), max(under))))]

@@ -113,6 +113,7 @@ class Read:
         "applied",
         "channels",
         "foreign",
+        "is_short",
         "logs",
         "seen",
         "updated",
@@ -132,11 +133,7 @@ class Read:
             seen = tuple((_by_name(below[1]) | _by_name(seen)).values())
         self.channels: tuple[Piece, ...] = channels
         self.seen: tuple[Piece, ...] = seen
-
-    @property
-    def is_short(self) -> bool:
-        """Whether all values stand in the manifest itself."""
-        return _SHORT.issuperset(map(len, self.channels))
+        self.is_short = _SHORT.issuperset(map(len, channels))  # all values stand in the manifest itself
 
     @property
     def manifest(self) -> Manifest:

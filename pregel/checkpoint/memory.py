@@ -158,7 +158,10 @@ class InMemorySaver(JournalSaver):
             if row is None:
                 return None
             writes = found.writes.get((row.ns, row.id))
-            saved = self._decoder().short(ns, row, [*writes.values()] if writes else ())
+            saved = None
+            if row.base is None or row.base in branch.rows:
+                base = None if row.base is None else (row.base, branch.rows[row.base].manifest)
+                saved = self._decoder().short(ns, row, base, [*writes.values()] if writes else ())
         return super().look(thread, ns, checkpoint) if saved is None else saved
 
     def _perform(self, request: Sql | Many) -> Any:
@@ -222,6 +225,18 @@ class InMemorySaver(JournalSaver):
     def _do_checkpoint(self, tno: int, text: str, checkpoint: bytes) -> list[Row]:
         row = self._named(tno, text).rows.get(checkpoint)
         return [] if row is None else [row]
+
+    def _do_look(self, name: str, text: str, before: bytes) -> list[Row]:
+        thread = self._threads.get(name)
+        if thread is None:
+            return []
+        branch = self._named(thread.catch_up().tno, text)
+        i = bisect_left(branch.ids, before)
+        if not i:
+            return []
+        row = branch.rows[branch.ids[i - 1]]
+        base = branch.rows.get(row.base) if row.base is not None else None
+        return [(thread.tno, *row, None if base is None else base.manifest, (row.ns, row.id) in thread.writes)]
 
     def _do_manifest(self, tno: int, ns: int, checkpoint: bytes) -> list[Row]:
         row = self._branch(tno, ns).rows.get(checkpoint)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pregel.channels import BaseChannel, UntrackedValue
+from pregel.channels import BaseChannel, BinaryOperatorAggregate, LastValue, UntrackedValue
 from pregel.channels.base import of_kind
 from pregel.checkpoint.keys import pull_text
 from pregel.engine.node import PregelNode
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 TASKS, START, END, INPUT, INTERRUPT_SEEN = "__pregel_tasks", "__start__", "__end__", "__input__", "__interrupt__"
 HIDDEN = "langsmith:hidden"
 PUSH_TRIGGERS = (PUSH,)
+BARE = frozenset((LastValue, BinaryOperatorAggregate))
+"""The channels whose value is just what is stored of them, where something is."""
 
 
 class Policies(NamedTuple):
@@ -62,6 +64,7 @@ class Plan:
     """A compiled graph as the core sees it: nodes, channel prototypes, and the indexes made from them."""
 
     __slots__ = (
+        "bare",
         "channels",
         "consumers",
         "finishers",
@@ -108,6 +111,7 @@ class Plan:
         self.finishers = [name for name, channel in self.channels.items() if channel.finishes]
         self.consumers = frozenset(name for name, channel in self.channels.items() if channel.consumes)
         self.logged = frozenset(n for n, c in self.channels.items() if c.growth is not None or c.snapshots)
+        self.bare = frozenset(n for n, channel in self.channels.items() if type(channel) in BARE)
         self.untracked = frozenset(of_kind(self.channels, UntrackedValue))
         self.initially_live = [n for n, channel in self.channels.items() if channel.expires and channel.is_available()]
         self.output_keys = (output_channels,) if isinstance(output_channels, str) else tuple(output_channels)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pregel.channels import MISSING, BaseChannel, BinaryOperatorAggregate, DeltaChannel, LastValue
+from pregel.channels import MISSING, BaseChannel, DeltaChannel
 from pregel.channels.batches import Unfolded
 from pregel.checkpoint.records import ERROR, ERROR_SOURCE, INTERRUPT, MEMO, RESUME, Saved, Write
 from pregel.config import RunnableConfig
@@ -19,7 +19,7 @@ from pregel.engine.apply import Input, apply
 from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK
 from pregel.engine.nested import graphs_of, stable_namespace
-from pregel.engine.plan import Plan, plan
+from pregel.engine.plan import plan
 from pregel.engine.resume import handler_tasks, restore
 from pregel.engine.show import state_values
 from pregel.engine.state import COPIERS, Channels, State
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from pregel.engine.node import PregelNode
     from pregel.engine.pregel import Pregel
 
-BARE = frozenset((LastValue, BinaryOperatorAggregate))
-"""The channels that show just what is stored of them, where something is."""
+NO_ANSWERS: Mapping[str, Any] = {}
 
 _snapshot = partial(tuple.__new__, StateSnapshot)  # a third of the cost of calling the class
 _task = partial(tuple.__new__, PregelTask)
@@ -79,12 +78,14 @@ def snapshot(graph: Pregel, thread: str, saved: Saved, inside: Inside, *, live: 
     if live and saved.writes:
         frame.apply_outside(saved)
     tasks = coming = plan(frame.plan, frame)
-    shown: Sequence[PregelTask] = ()
+    shown: list[PregelTask] = []
+    asked: tuple[Interrupt, ...] = ()
     if tasks and saved.writes:
         shown, coming = _with_results(frame, saved, tasks, inside, live)
+        asked = tuple([question for task in shown for question in task.interrupts])
     elif tasks:
         shown = [_task((task.id, task.name, task.path, None, (), inside.place(task), None)) for task in tasks]
-    ns = saved.ns
+    ns, parent = saved.ns, saved.parent
     config: RunnableConfig = {"configurable": {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": saved.id}}
     if ns:
         config["configurable"]["checkpoint_map"] = {**saved.metadata.get("parents", {}), ns: saved.id}
@@ -95,9 +96,9 @@ def snapshot(graph: Pregel, thread: str, saved: Saved, inside: Inside, *, live: 
             config,
             saved.metadata,
             saved.created_at,
-            checkpoint_config(thread, ns, saved.parent) if saved.parent else None,
+            {"configurable": {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": parent}} if parent else None,
             tuple(shown),
-            tuple([question for task in shown for question in task.interrupts]) if saved.writes else (),
+            asked,
         )
     )
 
@@ -108,10 +109,14 @@ class Still(Frame):
     __slots__ = ()
 
     def __init__(self, graph: Pregel, saved: Saved) -> None:
-        self.graph, self.plan, self.ns = graph, graph.plan, saved.ns
-        self.stream_keys = graph.stream_keys
-        self.tasks_fresh, self.answers = False, {}
-        self.state = StillState(self.plan, saved)
+        self.graph, self.ns, self.stream_keys = graph, saved.ns, graph.stream_keys
+        self.tasks_fresh, self.answers = False, NO_ANSWERS
+        self.plan = plan = graph.plan
+        self.state = state = StillState.__new__(StillState)
+        state.channels = channels = StillChannels()
+        channels.prototypes, channels.stored = plan.channels, saved.values
+        state.counters, state.seen, state.updated = saved.counters, saved.seen, saved.updated
+        state.checkpoint, state.step = saved.id, saved.step + 1
 
     def moves(self, saved: Saved) -> None:
         """Take the whole state from the checkpoint, so that writes can be applied to it."""
@@ -132,10 +137,10 @@ class Still(Frame):
         if isinstance(keys, str):
             return state_values(self, keys)
         stored = saved.values if isinstance(state, StillState) else {}
-        prototypes, shown = self.plan.channels, dict[str, Any]()
+        bare, shown = self.plan.bare, dict[str, Any]()
         for key in keys:
-            if key in stored and type(prototypes[key]) in BARE and type(stored[key]) is not Unfolded:
-                value = stored[key]
+            if key in stored and key in bare and type(value := stored[key]) is not Unfolded:
+                pass
             elif state.channels[key].is_available():
                 value = state.channels[key].get()
             else:
@@ -150,20 +155,17 @@ class StillState(State):
 
     __slots__ = ()
 
-    def __init__(self, plan: Plan, saved: Saved) -> None:
-        self.plan = plan
-        self.channels = StillChannels(plan.channels, saved.values)
-        self.counters, self.seen, self.updated = saved.counters, saved.seen, saved.updated
-        self.checkpoint, self.step = saved.id, saved.step + 1
-
 
 class StillChannels(Channels):
     """The channels of a checkpoint."""
 
     __slots__ = ("stored",)
 
-    def __init__(self, prototypes: Mapping[str, BaseChannel[Any, Any, Any]], stored: Mapping[str, Any]) -> None:
-        self.prototypes, self.stored = prototypes, stored
+    prototypes: Mapping[str, BaseChannel[Any, Any, Any]]
+    stored: Mapping[str, Any]
+
+    def __init__(self) -> None:
+        """Empty; the two mappings are for the maker to fill."""
 
     def __contains__(self, name: object) -> bool:
         return name in self.stored
@@ -181,15 +183,15 @@ def _with_results(
 ) -> tuple[list[PregelTask], list[Task]]:
     """The tasks of a step with what is stored of them, and those that are next."""
     stored: dict[str, list[Write]] = {}
-    handled = False
+    every, handlers = tasks, []
     for write in saved.writes:
         if write.task in stored:
             stored[write.task].append(write)
         else:
             stored[write.task] = [write]
-        handled = handled or write.channel == ERROR_SOURCE
-    handlers = handler_tasks(saved, tasks) if handled else []
-    every = [*tasks, *handlers]
+        if write.channel == ERROR_SOURCE and not handlers:
+            handlers = handler_tasks(saved, tasks)
+            every = [*tasks, *handlers]
     shown = [_shown(frame, task, stored, inside, live) for task in every]
     if not live:
         return shown, tasks

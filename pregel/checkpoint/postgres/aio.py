@@ -142,9 +142,7 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
         return await self._ado(flow, thread)
 
     async def alook(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
-        if checkpoint is None:
-            return (await self.aload(thread, [Load(ns)])).saved[0]
-        flow = verbs.reading(lambda: flows.look_flow(self._decoder(), thread, ns, checkpoint))
+        flow = verbs.looking(lambda: flows.look_flow(self._decoder(), thread, ns, checkpoint))
         return await self._ado(flow, thread)
 
     async def apage(self, thread: str | None, page: Page) -> Sequence[tuple[str, Saved]]:

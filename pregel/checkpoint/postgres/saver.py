@@ -68,10 +68,7 @@ class Spoken(JournalSaver):
         return self._do(verbs.loading(lambda: flows.load_flow(self._decoder(), thread, loads), thread, loads), thread)
 
     def look(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
-        if checkpoint is None:
-            return self.load(thread, [Load(ns)]).saved[0]
-        flow = verbs.reading(lambda: flows.look_flow(self._decoder(), thread, ns, checkpoint))
-        return self._do(flow, thread)
+        return self._do(verbs.looking(lambda: flows.look_flow(self._decoder(), thread, ns, checkpoint)), thread)
 
     def page(self, thread: str | None, page: Page) -> list[tuple[str, Saved]]:
         return self._do(verbs.reading(lambda: flows.page_flow(self._decoder(), thread, page)), thread)
