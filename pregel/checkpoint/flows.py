@@ -191,7 +191,7 @@ def look_flow(decoder: Decoder, thread: str, ns: str, checkpoint: str | None) ->
         return None
     found = rows[0]
     row = _checkpoint_row(found[1:12])
-    base = None if found[12] is None else (row.base, found[12])
+    base = None if row.base is None or found[12] is None else (row.base, found[12])
     return (yield from _one_flow(decoder, found[0], ns, row, base, has_writes=found[13]))
 
 

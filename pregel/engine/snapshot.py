@@ -183,7 +183,7 @@ def _with_results(
 ) -> tuple[list[PregelTask], list[Task]]:
     """The tasks of a step with what is stored of them, and those that are next."""
     stored: dict[str, list[Write]] = {}
-    every, handlers = tasks, []
+    every, handlers = tasks, list[Task]()
     for write in saved.writes:
         if write.task in stored:
             stored[write.task].append(write)
