@@ -19,6 +19,7 @@ How a chat model uses it::
 4. A sink may block a thread while the consumer is behind; on an event loop it never blocks, the node's next ``await``
    waits instead. What comes after the node has ended is dropped.
 5. Nothing that is stored depends on whether somebody listens, except that the model streamed.
+6. Code around a model call may put a screen before the sinks of all calls inside of it (`screening`).
 
 A tool, or whatever runs tools, does the same with `tool_sink` and the events ``{"event": "tool-started",
 "tool_call_id", "tool_name", "input"}``, ``{"event": "tool-output-delta", "tool_call_id", "delta"}``, ``{"event":
@@ -28,7 +29,9 @@ A tool, or whatever runs tools, does the same with `tool_sink` and the events ``
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from pregel.config import current_task
@@ -40,12 +43,28 @@ adapters: dict[str, Callable[[], type]] = {}
 library is loaded and a run streams messages."""
 
 _foreign: list[type] = []
+_screens: ContextVar[tuple[Callable[[Sink], Sink], ...]] = ContextVar("pregel_screens", default=())
 
 
 def token_sink(*, tags: Sequence[str] = (), metadata: Mapping[str, Any] | None = None) -> Sink | None:
     """Where a model call of the running node reports its chunks; None when nobody listens."""
     task = current_task.get()
-    return task.token_sink(tags, metadata) if task is not None else None
+    sink = task.token_sink(tags, metadata) if task is not None else None
+    if sink is not None:
+        for screen in _screens.get():  # the innermost is the first to hear
+            sink = screen(sink)
+    return sink
+
+
+@contextmanager
+def screening(screen: Callable[[Sink], Sink]) -> Iterator[None]:
+    """Within it, what model calls report goes through `screen`, which is asked for a sink before that of each call."""
+    before = _screens.get()
+    _screens.set((*before, screen))
+    try:
+        yield
+    finally:
+        _screens.set(before)  # not by a token: what is given up half-way may be closed in another context
 
 
 def tool_sink() -> Sink | None:

@@ -328,7 +328,7 @@ class FollowedChunk:
     """What `follow` gives: a chunk that a run journaled, or how the thread stands.
 
     - `offset`: its place among all chunks of the thread; it jumps where housekeeping removed some.
-    - `attempt`: 1, and one more for each takeover from a worker that died.
+    - `attempt`: 1, and one more for each takeover from a worker that died, in each run.
     - `mode`, `ns`, `data`: what the stream shows, as in ``version="v2"``. Two more modes: ``attempt`` is where an
       attempt begins, or a task is tried again; its data has the ``superseded`` offsets as [first, last]. ``status``,
       always the last chunk, has the thread's `status` and `reason`, and the open `interrupts`.

@@ -71,11 +71,16 @@ class ChunkTail:
 
 @dataclass(slots=True)
 class ChunkPage:
-    """A thread's row and chunks of it from an offset on, as of one moment; `more`: there may be others behind them."""
+    """A thread's row and chunks of it from an offset on, as of one moment; `more`: there may be others behind them.
+
+    `end` is there when a first look found none: the offset of the thread's last chunk (-1: it never had one), and its
+    attempt.
+    """
 
     thread: ThreadRow
     rows: list[StoredChunks]
     more: bool
+    end: tuple[int, int] | None = None
 
     @property
     def is_at_rest(self) -> bool:
@@ -138,7 +143,7 @@ def tail_flow(thread: str) -> Flow[ChunkTail]:
         return ChunkTail(0, [])
     tno = thread_row(rows[0]).tno
     last = yield Sql("chunk_end", (tno,))
-    return ChunkTail(last[0][0] + 1, [(row[0], row[1]) for row in (yield Sql("pending_chunks", (tno,)))])
+    return ChunkTail(last[0][0] + 1 if last else 0, [(row[0], row[1]) for row in (yield Sql("pending_chunks", (tno,)))])
 
 
 def chunks_flow(thread: str, offset: int, seen: int | None = None) -> Flow[ChunkPage]:
@@ -150,4 +155,7 @@ def chunks_flow(thread: str, offset: int, seen: int | None = None) -> Flow[Chunk
     if row.seq == seen:
         return ChunkPage(row, [], False)
     found = yield Sql("chunks", (row.tno, offset, PAGE))
+    if not found and seen is None:
+        last = yield Sql("chunk_end", (row.tno,))
+        return ChunkPage(row, [], False, tuple(last[0]) if last else (-1, 1))
     return ChunkPage(row, [StoredChunks(*one) for one in found], len(found) == PAGE)

@@ -82,6 +82,9 @@ class InMemorySaver(JournalSaver):
             return None
         return Appender(self._lock, self._threads, thread, hold, ledger)
 
+    def at_once(self) -> bool:
+        return all(getattr(getattr(self, verb), "__func__", None) is twin for verb, twin in _AWAITED.items())
+
     # -- appends -----------------------------------------------------------------------------------------------------
 
     def append(self, append: Append) -> Receipt:
@@ -452,7 +455,7 @@ class InMemorySaver(JournalSaver):
         return [chunks[last] for last in ends[start : start + size]]
 
     def _do_chunk_end(self, tno: int) -> list[Row]:
-        return [(next(reversed(self._numbers[tno].chunks), -1),)]
+        return [(last, row.attempt) for last, row in list(self._numbers[tno].chunks.items())[-1:]]
 
     def _do_pending_chunks(self, tno: int) -> list[Row]:
         return [(row.last, row.n) for row in self._numbers[tno].chunks.values() if row.state == PENDING]
@@ -483,5 +486,7 @@ def _overridden(saver: InMemorySaver) -> bool:
     own = getattr(saver.append, "__func__", None), getattr(saver.aappend, "__func__", None)
     return own != (InMemorySaver.append, JournalSaver.aappend)
 
+
+_AWAITED = {verb: getattr(JournalSaver, verb) for verb in ("aload", "apage", "aintern", "aappend", "arenew")}
 
 MemorySaver = InMemorySaver

@@ -54,6 +54,7 @@ from pregel.engine.journal_async import AwaitingJournal, outcome, whole
 from pregel.engine.pool import Job, shared_pool, still_runs
 from pregel.engine.task import Task
 from pregel.errors import SerializationError
+from pregel.owned import Owned
 
 if TYPE_CHECKING:
     from pregel.engine.future import CallFuture
@@ -104,16 +105,20 @@ class AwaitingDriver:
         self, show: Callable[[Chunk], object] | None = None, tell: Callable[[Any], Awaitable[None]] | None = None
     ) -> Result:
         """The result; what it shows on the way goes to `show`, its lifecycle to `tell`."""
-        async for chunk in self.chunks():
-            if tell is not None and chunk[1] == LIFECYCLE:
-                await tell(chunk[2])
-            elif show is not None:
-                show(chunk)
+        async with self.chunks() as chunks:
+            async for chunk in chunks:
+                if tell is not None and chunk[1] == LIFECYCLE:
+                    await tell(chunk[2])
+                elif show is not None:
+                    show(chunk)
         assert self.ended
         return self.result  # type: ignore[return-value]  # None only from flows that say so
 
-    async def chunks(self) -> AsyncIterator[Chunk]:
+    def chunks(self) -> Owned[Chunk]:
         """What the run shows, as it goes; it moves only while somebody pulls."""
+        return Owned(self._chunks())
+
+    async def _chunks(self) -> AsyncIterator[Chunk]:
         self.loop = asyncio.get_running_loop()
         self._pulled()
         reply: list[Event] | None = None
@@ -213,22 +218,33 @@ class AwaitingDriver:
             self.sound = False
             if journal.keeps(step):
                 self.sound = True
+            elif step.load:
+                await self._whole(journal, self._load(journal, step, events))
+            elif (storing := journal.store(step)) is not None:
+                await self._whole(journal, self._stored(storing))
             else:
-                await whole(lambda: self._journaled(journal, step, events))
+                self.sound = True
         elif journal is not None and step.start:  # nothing was stored that would tell that the thread is still ours
             await journal.on_time()
         self.out.extend(step.emit)
 
-    async def _journaled(self, journal: AwaitingJournal, step: Step, events: list[Event]) -> None:
-        if step.load:
-            events.append(await journal.load(step.load))
-        if step.stores:
-            try:
-                await journal.store(step)
-            except SerializationError:
-                self.sound = True  # the append has landed: what still runs is kept as well
-                raise
+    async def _load(self, journal: AwaitingJournal, step: Step, events: list[Event]) -> None:
+        events.append(await journal.load(step.load))
+        if step.stores and (storing := journal.store(step)) is not None:
+            await self._stored(storing)
         self.sound = True  # said here: whoever waits may hear of a cancellation instead
+
+    async def _stored(self, storing: Awaitable[None]) -> None:
+        try:
+            await storing
+        except SerializationError:
+            self.sound = True  # the append has landed: what still runs is kept as well
+            raise
+        self.sound = True
+
+    async def _whole(self, journal: AwaitingJournal, work: Coroutine[Any, Any, None]) -> None:
+        """Do something to its end, whatever is cancelled meanwhile."""
+        await (work if journal.at_once else whole(lambda: work))
 
     async def set_off(self, step: Step, events: list[Event]) -> None:
         """The second half, once everything has been shown: cancel, set timers, start."""

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.chunks import LANDED, PENDING, SUPERSEDED, ChunkPage, StoredChunks, unpack_chunks
@@ -27,7 +27,10 @@ def follow(
     saver: Any, config: RunnableConfig, *, offset: int = 0, wait: float | None = None
 ) -> Iterator[FollowedChunk]:
     """The chunks of a thread; see `Followable.follow`."""
-    follower = Follower(saver, config, offset, wait)
+    return _follow(saver, Follower(saver, config, offset, wait))
+
+
+def _follow(saver: Any, follower: Follower) -> Iterator[FollowedChunk]:
     with saver.listen() as news:
         while True:
             yield from follower.take(saver.chunks(follower.thread, follower.offset, follower.seen))
@@ -39,11 +42,14 @@ def follow(
                 news.wait(follower.tno, follower.pause(news.longest))
 
 
-async def afollow(
+def afollow(
     saver: Any, config: RunnableConfig, *, offset: int = 0, wait: float | None = None
 ) -> AsyncIterator[FollowedChunk]:
     """The same, awaited."""
-    follower = Follower(saver, config, offset, wait)
+    return _afollow(saver, Follower(saver, config, offset, wait))
+
+
+async def _afollow(saver: Any, follower: Follower) -> AsyncIterator[FollowedChunk]:
     async with saver.alisten() as news:
         while True:
             for chunk in follower.take(await saver.achunks(follower.thread, follower.offset, follower.seen)):
@@ -69,7 +75,8 @@ class Followable:
         """What the runs of a thread journaled (`journal_stream`), from an offset on, and what they go on to show.
 
         It ends when the thread has come to rest, or when nothing was new for `wait` seconds (None: never), with a
-        chunk of mode ``status``. It reads only: from any process, before, during and after the run.
+        chunk of mode ``status``. It reads only: from any process, before, during and after the run. InvalidInputError
+        for an offset behind the end of the thread's chunks, ThreadNotFoundError for a thread that is not there.
         """
         return follow(self.saver, config, offset=offset, wait=wait)
 
@@ -91,8 +98,13 @@ class Follower:
         if wait is not None and not (isinstance(wait, int | float) and wait >= 0):
             raise InvalidInputError(f"wait is {wait!r}.", fix="Give seconds, or None to wait as long as it takes.")
         self.saver = saver
+        if not isinstance(config, Mapping):
+            raise InvalidInputError(
+                f"config is {config!r}: it does not name a thread.", fix='Give {"configurable": {"thread_id": ...}}.'
+            )
         self.thread = thread_of(config.get("configurable") or {})
         self.offset, self.wait = offset, wait
+        self.attempt = 1  # of the chunk read last
         self.tno = 0  # of the thread as it was met first
         self.seen: int | None = None  # the seq at the last look
         self.page: ChunkPage | None = None
@@ -108,6 +120,8 @@ class Follower:
             raise ThreadNotFoundError(thread=self.thread)
         if row.tno != (self.tno or row.tno):
             raise ThreadDeleted(thread=self.thread)
+        if page.end is not None:
+            self._check_end(*page.end)
         self.tno, self.page, self.more = row.tno, page, page.more
         if row.seq != self.seen:
             self._news_at, self._pause = time.monotonic(), SHORTEST
@@ -117,12 +131,21 @@ class Follower:
         waited = time.monotonic() - self._news_at
         self.over = not page.more and (page.is_at_rest or (self.wait is not None and waited >= self.wait))
 
+    def _check_end(self, last: int, attempt: int) -> None:
+        self.attempt = attempt
+        if self.offset > last + 1:
+            raise InvalidInputError(
+                f"offset is {self.offset}, but the chunks of thread {self.thread!r} end before {last + 1}.",
+                fix="Give the `next_offset` of a chunk of this thread, or 0 if it was deleted and made anew.",
+            )
+
     def _unpacked(self, row: StoredChunks, epoch: int) -> Iterator[FollowedChunk]:
         state = SUPERSEDED if row.state == PENDING and row.epoch < epoch else row.state
         try:
             chunks = list(unpack_chunks(self.saver.serde.loads_typed, row))
         except ValueError as error:
             raise JournalDamaged(f"The chunks of thread {self.thread!r} are damaged: {error}.") from error
+        self.attempt = row.attempt
         for offset, ns, mode, data in chunks:
             if offset >= self.offset:
                 self.offset = offset + 1
@@ -151,7 +174,7 @@ class Follower:
         data: dict[str, Any] = {**self.page.standing, "interrupts": []}
         if data["status"] == "interrupted":
             data["interrupts"] = open_questions(opened)
-        attempt = self.page.thread.crashes + 1
+        attempt = self.attempt if self.page.is_at_rest else self.page.thread.crashes + 1
         return FollowedChunk(self.offset, attempt, "status", (), data, "", True, False, self.page.thread.updated_at)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pregel.channels import BaseChannel, BinaryOperatorAggregate, LastValue, UntrackedValue
+from pregel.channels import BaseChannel, UntrackedValue
 from pregel.channels.base import of_kind
 from pregel.checkpoint.keys import pull_text
 from pregel.engine.node import PregelNode
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 TASKS, START, END, INPUT, INTERRUPT_SEEN = "__pregel_tasks", "__start__", "__end__", "__input__", "__interrupt__"
 HIDDEN = "langsmith:hidden"
 PUSH_TRIGGERS = (PUSH,)
-BARE = frozenset((LastValue, BinaryOperatorAggregate))
-"""The channels whose value is just what is stored of them, where something is."""
+MANY = 32  # changed channels: then it pays to ask first which of them wake anybody
 
 
 class Policies(NamedTuple):
@@ -64,9 +63,9 @@ class Plan:
     """A compiled graph as the core sees it: nodes, channel prototypes, and the indexes made from them."""
 
     __slots__ = (
-        "bare",
         "channels",
         "consumers",
+        "expiring",
         "finishers",
         "has_subgraphs",
         "hidden",
@@ -109,11 +108,11 @@ class Plan:
         self.hidden = frozenset(name for name, node in nodes.items() if HIDDEN in node.tags)
         self.has_subgraphs = any(node.subgraph is not None for node in nodes.values())
         self.finishers = [name for name, channel in self.channels.items() if channel.finishes]
+        self.expiring = frozenset(name for name, channel in self.channels.items() if channel.expires)
         self.consumers = frozenset(name for name, channel in self.channels.items() if channel.consumes)
         self.logged = frozenset(n for n, c in self.channels.items() if c.growth is not None or c.snapshots)
-        self.bare = frozenset(n for n, channel in self.channels.items() if type(channel) in BARE)
         self.untracked = frozenset(of_kind(self.channels, UntrackedValue))
-        self.initially_live = [n for n, channel in self.channels.items() if channel.expires and channel.is_available()]
+        self.initially_live = [name for name in self.expiring if self.channels[name].is_available()]
         self.output_keys = (output_channels,) if isinstance(output_channels, str) else tuple(output_channels)
 
 
@@ -140,6 +139,8 @@ def _candidates(graph: Plan, updated: list[str] | None) -> Iterable[str]:
     if updated is None:
         return graph.nodes
     wakes = graph.trigger_to_nodes
+    if len(updated) > MANY:
+        updated = list(wakes.keys() & updated)
     found: Sequence[str] = ()
     for channel in updated:
         names = wakes.get(channel)

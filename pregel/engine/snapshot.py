@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pregel.channels import MISSING, BaseChannel, DeltaChannel
+from pregel.channels.base import DeltaSnapshot
 from pregel.channels.batches import Unfolded
 from pregel.checkpoint.records import ERROR, ERROR_SOURCE, INTERRUPT, MEMO, RESUME, Saved, Write
 from pregel.config import RunnableConfig
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pregel.engine.node import PregelNode
     from pregel.engine.pregel import Pregel
 
+FOLDED = frozenset((Unfolded, DeltaSnapshot))  # what a channel makes a value of
 NO_ANSWERS: Mapping[str, Any] = {}
 
 _snapshot = partial(tuple.__new__, StateSnapshot)  # a third of the cost of calling the class
@@ -137,10 +139,10 @@ class Still(Frame):
         if isinstance(keys, str):
             return state_values(self, keys)
         stored = saved.values if isinstance(state, StillState) else {}
-        bare, shown = self.plan.bare, dict[str, Any]()
+        prototypes, shown = self.plan.channels, dict[str, Any]()
         for key in keys:
-            if key in stored and key in bare and type(value := stored[key]) is not Unfolded:
-                pass
+            if key in stored and prototypes[key].bare and type(value := stored[key]) not in FOLDED:
+                pass  # there is no need to make the channel
             elif state.channels[key].is_available():
                 value = state.channels[key].get()
             else:

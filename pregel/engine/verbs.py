@@ -6,7 +6,6 @@ A call that another run gets in the way of is tried again, with a driver of its 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
 from pregel.config import RunnableConfig
@@ -19,6 +18,7 @@ from pregel.engine.events import EventStreams
 from pregel.engine.running import Running
 from pregel.engine.tries import awaiting_driver, blocking_driver, let_go, output_of, parked_at, unparked
 from pregel.errors import ThreadBusy
+from pregel.owned import Owned
 from pregel.typing import AnyContextT, InputT, OutputT, StateT
 
 if TYPE_CHECKING:
@@ -165,7 +165,8 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         )
         arguments |= {"concurrency": concurrency, "wait": wait, "journal_stream": journal_stream}
         if stream_mode != "values":
-            return [chunk async for chunk in self._astream(input, config, stream_mode, arguments)]
+            async with Owned(self._astream(input, config, stream_mode, arguments)) as chunks:
+                return [chunk async for chunk in chunks]
         call = Call(self, input, config, **arguments)  # type: ignore[arg-type]  # it is a Pregel
         if call.nested is not None and (made := call.made(waits=True)) is not None:
             return await made.push()
@@ -327,7 +328,7 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
     async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
         if call.nested is not None and (streamed := call.streamed(waits=True)) is not None:
-            async with aclosing(streamed.awaited()) as inside:
+            async with Owned(streamed.awaited()) as inside:
                 async for chunk in inside:
                     if call.wants(chunk):
                         yield shape(chunk)
@@ -347,7 +348,7 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
                 await call.acontend(error, driver.journal)
                 continue
             finally:
-                await chunks.aclose()  # type: ignore[attr-defined]  # it is a generator
+                await chunks.aclose()
                 unparked(driver)
             if driver.result is not None and driver.result.error is not None:
                 raise let_go(driver.result)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pregel.config import RunnableConfig, current_task, merge_configs
 from pregel.errors import InvalidInputError
+from pregel.owned import Owned
 
 if TYPE_CHECKING:
     from pregel.runnable.compose import RunnableSequence
@@ -103,8 +104,9 @@ class Runnable:
         total, first = None, True
         async for chunk in input:
             total, first = (chunk if first else added(total, chunk)), False
-        async for chunk in self.astream(total, config, **kwargs):
-            yield chunk
+        async with Owned(self.astream(total, config, **kwargs)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
     def batch(
         self,

@@ -9,6 +9,7 @@ from typing import Any
 
 from pregel.config import RunnableConfig, merge_configs
 from pregel.flow import on_thread
+from pregel.owned import Owned
 from pregel.runnable.base import Detached, Runnable, running_for
 from pregel.runnable.function import RunnableCallable
 
@@ -46,8 +47,9 @@ class RunnableSequence(Runnable):
         running = running_for(config)
         for step in self.steps[:-1]:
             input = await acall_anywhere(step, input, running)
-        async for chunk in self.steps[-1].astream(input, config, **kwargs):
-            yield chunk
+        async with Owned(self.steps[-1].astream(input, config, **kwargs)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
 
 class RunnableParallel(Runnable):
@@ -110,8 +112,10 @@ class RunnableBinding(Runnable):
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """The chunks of the bound runnable, awaited."""
-        async for chunk in self.bound.astream(input, merge_configs(self.config, config), **{**self.kwargs, **kwargs}):
-            yield chunk
+        merged = merge_configs(self.config, config)
+        async with Owned(self.bound.astream(input, merged, **{**self.kwargs, **kwargs})) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
 
 ADAPTERS: list[Callable[[Any, Any], Any]] = []
@@ -153,8 +157,9 @@ class RunnableForeign(Runnable):
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """Its own chunks, where it streams, awaited."""
         if hasattr(self.bound, "astream"):
-            async for chunk in self.bound.astream(input, running_for(config).config, **kwargs):
-                yield chunk
+            async with Owned(self.bound.astream(input, running_for(config).config, **kwargs)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
         else:
             yield await self.ainvoke(input, config, **kwargs)
 

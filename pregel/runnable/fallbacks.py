@@ -7,6 +7,7 @@ from typing import Any
 
 from pregel.config import RunnableConfig
 from pregel.errors import InvalidInputError
+from pregel.owned import Owned
 from pregel.runnable.base import ErrorTypes, Runnable
 from pregel.runnable.compose import acall_anywhere, coerce_to_runnable
 from pregel.runnable.retry import wanting
@@ -70,18 +71,18 @@ class RunnableWithFallbacks(Runnable):
         """The chunks of the first that gives one, awaited."""
         errors: list[Exception] = []
         for one in self.runnables:
-            chunks = one.astream(self._input(input, errors), config, **kwargs)
-            try:
-                first = await anext(chunks)
-            except StopAsyncIteration:
+            async with Owned(one.astream(self._input(input, errors), config, **kwargs)) as chunks:
+                try:
+                    first = await anext(chunks)
+                except StopAsyncIteration:
+                    return
+                except Exception as error:
+                    self._note(errors, error)
+                    continue
+                yield first
+                async for chunk in chunks:
+                    yield chunk
                 return
-            except Exception as error:
-                self._note(errors, error)
-                continue
-            yield first
-            async for chunk in chunks:
-                yield chunk
-            return
         raise errors[0]
 
     def _input(self, value: Any, errors: Sequence[Exception]) -> Any:

@@ -17,6 +17,7 @@ from uuid import UUID, uuid4
 
 from pregel.config import RunnableConfig
 from pregel.errors import AsyncOnlyError
+from pregel.owned import Owned
 from pregel.runnable.base import Detached, Runnable, added, running_for
 from pregel.runnable.compose import acall_anywhere, coerce_to_runnable
 
@@ -124,9 +125,10 @@ class RunnableListening(Runnable):
         running = running_for(config)
         run, total, first = await self._abegun(input, running), None, True
         try:
-            async for chunk in self.bound.astream(input, config, **kwargs):
-                total, first = (chunk if first else added(total, chunk)), False
-                yield chunk
+            async with Owned(self.bound.astream(input, config, **kwargs)) as chunks:
+                async for chunk in chunks:
+                    total, first = (chunk if first else added(total, chunk)), False
+                    yield chunk
         except Exception as error:
             await self._atell(self.listeners.on_error, run.failed(error), running)
             raise

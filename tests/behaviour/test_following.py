@@ -116,6 +116,16 @@ def test_a_follower_goes_on_from_any_offset(run: Runner, saver: Saver, thread: C
         assert chunks[first.next_offset : -1] == followed(run, app, thread("1"), offset=first.next_offset)[:-1]
 
 
+def test_an_offset_behind_the_end_is_refused(run: Runner, saver: Saver, thread: Config) -> None:
+    app = chain(saver, ("x", teller("x")), journal_stream=True)
+    run.invoke(app, {"a": []}, thread("1"))
+    end = followed(run, app, thread("1"))[-1].next_offset
+
+    assert ["status"] == [chunk.mode for chunk in followed(run, app, thread("1"), offset=end)]
+    with pytest.raises(InvalidInputError, match=f"offset is {end + 1}, but the chunks of thread '1' end before {end}"):
+        followed(run, app, thread("1"), offset=end + 1)
+
+
 @pytest.mark.acceptance("S0-23")
 def test_progress_shows_while_its_node_still_runs(run: Runner, saver: Saver, thread: Config) -> None:
     seen = threading.Event()
@@ -319,7 +329,13 @@ def test_mistakes_are_named_before_anything_runs(thread: Config) -> None:
     mistakes: list[tuple[str, Any]] = [("offset", -1), ("offset", "2"), ("offset", 1.5), ("wait", -1), ("wait", "2")]
     for name, value in mistakes:
         with pytest.raises(InvalidInputError, match=f"{name} is {value!r}"):
-            next(app.follow(thread("1"), **{name: value}))
+            app.follow(thread("1"), **{name: value})
+    no_thread: list[Any] = [None, "1"]
+    for config in no_thread:
+        with pytest.raises(InvalidInputError, match=f"config is {config!r}: it does not name a thread"):
+            app.follow(config)
+        with pytest.raises(InvalidInputError, match="does not name a thread"):
+            app.afollow(config)
 
 
 @pytest.mark.filterwarnings("ignore:.*no guarded append")

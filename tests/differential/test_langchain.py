@@ -13,6 +13,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 from langchain_core.callbacks import BaseCallbackHandler  # noqa: E402
 from langchain_core.language_models.fake_chat_models import FakeListChatModel  # noqa: E402
 
+from pregel.agents import create_agent  # noqa: E402
+from pregel.agents.middleware import PIIMiddleware, SummarizationMiddleware  # noqa: E402
 from pregel.cache.memory import InMemoryCache  # noqa: E402
 from pregel.graph import START, StateGraph  # noqa: E402
 from pregel.interop.langchain import connect  # noqa: E402
@@ -102,6 +104,30 @@ def test_tokens_reach_the_handlers_of_the_run() -> None:
     app.invoke({"x": 0}, {"callbacks": [heard]})
 
     assert "hi" == "".join(heard.tokens)
+
+
+def test_its_model_in_an_agent_shows_each_token_once_and_redacted() -> None:
+    def shown(*middleware: Any) -> list[str]:
+        app = create_agent(FakeListChatModel(responses=["a@b.org x"]), middleware=middleware)
+
+        async def awaited() -> list[Any]:
+            return [part async for part in app.astream({"messages": "hi"}, stream_mode="messages")]
+
+        chunks = [*app.stream({"messages": "hi"}, stream_mode="messages"), *asyncio.run(awaited())]
+        return [chunk.text for chunk, _ in chunks if chunk.text]
+
+    assert [*"a@b.org x"] * 2 == shown()
+    assert ["[REDACTED_EMAIL] ", "x"] * 2 == shown(PIIMiddleware("email", apply_to_output=True))
+
+
+def test_what_a_middleware_asks_its_model_does_not_show() -> None:
+    hidden, said = FakeListChatModel(responses=["SUMMARY"]), FakeListChatModel(responses=["x"])
+    middleware = SummarizationMiddleware(hidden, trigger=("messages", 1), keep=("messages", 1))
+    app = create_agent(said, middleware=[middleware])
+
+    chunks = app.stream({"messages": ["one", "two"]}, stream_mode="messages")
+
+    assert "SUMMARY" not in "".join(chunk.text for chunk, _ in chunks if chunk.type != "human")
 
 
 def test_policies_hold_for_nodes_in_a_process_with_both() -> None:

@@ -59,6 +59,9 @@ def test_a_follower_sees_the_dead_attempt_and_the_next_one_in_one_stream(store: 
         after = list(chunks)
         again = list(job(saver).follow(place("t")))
 
+        from_the_end = list(job(saver).follow(place("t"), offset=after[-1].next_offset))
+
+    assert [("status", 2)] * 3 == [(one.mode, one.attempt) for one in (after[-1], again[-1], *from_the_end)]
     seen = [*before, *after]
     assert list(range(len(seen))) == [chunk.offset for chunk in seen]
     assert [1, 2] == [chunk.data["attempt"] for chunk in seen if chunk.mode == "attempt"]

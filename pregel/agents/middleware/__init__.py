@@ -21,7 +21,9 @@ from pregel.agents.middleware.limits import (
     ToolCallLimitExceededError,
     ToolCallLimitMiddleware,
 )
-from pregel.agents.middleware.pii import PIIDetectionError, PIIMatch, PIIMiddleware, RedactionRule
+from pregel.agents.middleware.pii import PIIMiddleware
+from pregel.agents.middleware.pii_detectors import PIIMatch
+from pregel.agents.middleware.redaction import PIIDetectionError, RedactionRule
 from pregel.agents.middleware.requests import (
     ExtendedModelResponse,
     ModelCallResult,

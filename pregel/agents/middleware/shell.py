@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pregel.agents.middleware.base import AgentMiddleware
-from pregel.agents.middleware.pii import RedactionRule
+from pregel.agents.middleware.redaction import RedactionRule
 from pregel.agents.tools.base import Tool
 from pregel.agents.tools.inject import ToolRuntime
 from pregel.errors import DefinitionError

@@ -47,6 +47,7 @@ from pregel.errors import InvalidInputError
 from pregel.flow import on_thread
 from pregel.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message, whole_messages
 from pregel.messages.reducer import Messages
+from pregel.owned import Owned
 from pregel.runnable import Runnable
 from pregel.telemetry import active
 from pregel.tokens import Sink, token_sink
@@ -166,11 +167,12 @@ class ChatModel(Runnable):
         """The answer in pieces that share one id, awaited."""
         id, sink, request = _new_id(), _sink(self, tags_of(config)), self.request(input, **settings)
         pieces = self.achunks(request)
-        async for piece in pieces if active() is None else _atraced(self, request, pieces):
-            chunk = _with_id(piece, id)
-            if sink is not None:
-                sink(chunk)
-            yield chunk
+        async with Owned(pieces if active() is None else _atraced(self, request, pieces)) as owned:
+            async for piece in owned:
+                chunk = _with_id(piece, id)
+                if sink is not None:
+                    sink(chunk)
+                yield chunk
 
     def call(self, value: Any, running: Any) -> AIMessage:
         return self.invoke(value)
@@ -259,10 +261,11 @@ async def _aanswered(model: ChatModel, request: ChatRequest, tags: Sequence[str]
         return await model.agenerate(request)
     chunks: list[AIMessageChunk] = []
     id = _new_id()
-    async for piece in model.achunks(request):
-        chunk = _with_id(piece, id)
-        sink(chunk)
-        chunks.append(chunk)
+    async with Owned(model.achunks(request)) as pieces:
+        async for piece in pieces:
+            chunk = _with_id(piece, id)
+            sink(chunk)
+            chunks.append(chunk)
     return whole_answer(chunks)
 
 
@@ -283,16 +286,18 @@ async def _atraced(
     model: ChatModel, request: ChatRequest, chunks: AsyncIterator[AIMessageChunk]
 ) -> AsyncIterator[AIMessageChunk]:
     """The same, awaited."""
-    if (telemetry := active()) is None:
-        async for chunk in chunks:
-            yield chunk
-        return
-    with telemetry.chat(model.provider, model.model, request.settings, attach=False) as chat:
-        seen = []
-        async for chunk in chunks:
-            seen.append(chunk)
-            yield chunk
-        chat.answered(whole_answer(seen))
+    telemetry = active()
+    async with Owned(chunks) as owned:
+        if telemetry is None:
+            async for chunk in owned:
+                yield chunk
+            return
+        with telemetry.chat(model.provider, model.model, request.settings, attach=False) as chat:
+            seen = []
+            async for chunk in owned:
+                seen.append(chunk)
+                yield chunk
+            chat.answered(whole_answer(seen))
 
 
 def _sink(model: ChatModel, tags: Sequence[str]) -> Sink | None:

@@ -9,6 +9,8 @@ from pregel.agents.models.base import ChatModel, ChatRequest, ToolSpec
 from pregel.errors import InvalidInputError
 from pregel.messages import AIMessage, AIMessageChunk, BaseMessage, convert_to_openai_messages
 from pregel.messages.convert import kind_of
+from pregel.owned import Owned
+from pregel.tokens import Sink, screening
 
 
 def is_foreign_model(thing: object) -> bool:
@@ -19,7 +21,8 @@ def is_foreign_model(thing: object) -> bool:
 class ForeignModel(ChatModel):
     """A chat model of another library: messages go in as OpenAI's dicts, attributes are read off what comes out.
 
-    A model that is not LangChain's, only shaped like it, gets our messages themselves.
+    A model that is not LangChain's, only shaped like it, gets our messages themselves. What it streams is reported
+    once, by us: it does not report to the run itself while we call it.
     """
 
     def __init__(self, foreign: Any) -> None:
@@ -32,30 +35,43 @@ class ForeignModel(ChatModel):
         self.takes_dicts = any(base.startswith("langchain") for base in bases)
 
     def generate(self, request: ChatRequest) -> AIMessage:
-        return _answer(self._ready(request).invoke(self._messages(request.messages)))
+        with screening(_unheard):
+            return _answer(self._ready(request).invoke(self._messages(request.messages)))
 
     async def agenerate(self, request: ChatRequest) -> AIMessage:
         ready = self._ready(request)
         if not hasattr(ready, "ainvoke"):
             return await super().agenerate(request)
-        return _answer(await ready.ainvoke(self._messages(request.messages)))
+        with screening(_unheard):
+            return _answer(await ready.ainvoke(self._messages(request.messages)))
 
     def chunks(self, request: ChatRequest) -> Iterator[AIMessageChunk]:
         ready = self._ready(request)
         if not hasattr(ready, "stream"):
             yield from super().chunks(request)
             return
-        for chunk in ready.stream(self._messages(request.messages)):
-            yield _chunk(chunk)
+        pieces = iter(ready.stream(self._messages(request.messages)))
+        while True:
+            with screening(_unheard):
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            yield _chunk(piece)
 
     async def achunks(self, request: ChatRequest) -> AsyncIterator[AIMessageChunk]:
         ready = self._ready(request)
         if not hasattr(ready, "astream"):
-            async for chunk in super().achunks(request):
-                yield chunk
+            async with Owned(super().achunks(request)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
             return
-        async for chunk in ready.astream(self._messages(request.messages)):
-            yield _chunk(chunk)
+        async with Owned(ready.astream(self._messages(request.messages))) as pieces:
+            while True:
+                with screening(_unheard):
+                    piece = await anext(pieces, None)
+                if piece is None:
+                    return
+                yield _chunk(piece)
 
     def _ready(self, request: ChatRequest) -> Any:
         """The foreign model with the request's tools and settings bound."""
@@ -75,6 +91,10 @@ class ForeignModel(ChatModel):
 
     def _messages(self, messages: Sequence[BaseMessage]) -> Any:
         return convert_to_openai_messages(messages) if self.takes_dicts else list(messages)
+
+
+def _unheard(sink: Sink) -> Sink:
+    return lambda piece: None
 
 
 _FIELDS = ("additional_kwargs", "response_metadata", "name", "id", "usage_metadata")

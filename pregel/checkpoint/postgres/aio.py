@@ -26,7 +26,7 @@ from pregel.checkpoint.news import AsyncNews, News
 from pregel.checkpoint.postgres import tables, verbs, wire
 from pregel.checkpoint.postgres.connections import Connections, Target
 from pregel.checkpoint.postgres.connections_async import AsyncLine, AsyncOwn, AsyncSource, async_source_of
-from pregel.checkpoint.postgres.listening import alistening
+from pregel.checkpoint.postgres.listening import AwaitedListening
 from pregel.checkpoint.postgres.saver import (
     PATIENCE,
     POOL_SIZE,
@@ -168,7 +168,7 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
         return self.blocking_twin.listen()
 
     def alisten(self) -> AbstractAsyncContextManager[AsyncNews]:
-        return alistening(self._target, self.connections.prepare is False)
+        return AwaitedListening(self._target, self.connections.prepare is False)
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         return await self._ado(verbs.reading(lambda: flows.threads_flow(status, limit)))

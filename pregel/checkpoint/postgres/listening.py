@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 
 from pregel.checkpoint.news import SPOKEN, AsyncNews, AsyncPauses, News, Pauses
 from pregel.checkpoint.postgres.connections import Target
+from pregel.owned import Owned
 
 WHO = "SELECT pg_backend_pid()"
 LISTEN = "LISTEN pregel_chunks"
@@ -53,9 +54,10 @@ class AsyncListening:
         until = time.monotonic() + seconds
         try:
             while (left := until - time.monotonic()) > 0:
-                async for heard in self.connection.notifies(timeout=left, stop_after=1):
-                    if heard.payload == str(tno):
-                        return
+                async with Owned(self.connection.notifies(timeout=left, stop_after=1)) as every:
+                    async for heard in every:
+                        if heard.payload == str(tno):
+                            return
         except psycopg.OperationalError:
             await asyncio.sleep(min(AsyncPauses.longest, max(0.0, until - time.monotonic())))
 
@@ -78,22 +80,38 @@ def listening(target: Target, pooled: bool) -> Iterator[News]:
             connection.close()
 
 
-@asynccontextmanager
-async def alistening(target: Target, pooled: bool) -> AsyncIterator[AsyncNews]:
-    """The same, awaited."""
-    connection = None
-    try:
+class AwaitedListening:
+    """The same, awaited. No generator: the end of an event loop would close it under the one that follows."""
+
+    def __init__(self, target: Target, pooled: bool) -> None:
+        self.target = target
+        self.pooled = pooled
+        self.connection: psycopg.AsyncConnection[Any] | None = None
+
+    async def __aenter__(self) -> AsyncNews:
         try:
-            if not pooled:
-                connection = await psycopg.AsyncConnection.connect(target.conninfo, autocommit=True, **target.options)
-                pooled = _is_another(connection, await (await connection.execute(WHO)).fetchone())
-                await connection.execute(LISTEN)
+            heard = None if self.pooled else await self._connected()
         except psycopg.OperationalError:
-            pooled = True
-        yield AsyncPauses() if pooled or connection is None else AsyncListening(connection)
-    finally:
-        if connection is not None:
-            await connection.close()
+            heard = None
+        except BaseException:
+            await self._close()
+            raise
+        return AsyncPauses() if heard is None else AsyncListening(heard)
+
+    async def _connected(self) -> psycopg.AsyncConnection[Any] | None:
+        target = self.target
+        opened = await psycopg.AsyncConnection.connect(target.conninfo, autocommit=True, **target.options)
+        self.connection = opened
+        pooled = _is_another(opened, await (await opened.execute(WHO)).fetchone())
+        await opened.execute(LISTEN)
+        return None if pooled else opened
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
+        if self.connection is not None:
+            await self.connection.close()
 
 
 def _is_another(connection: psycopg.BaseConnection[Any], answer: Any) -> bool:

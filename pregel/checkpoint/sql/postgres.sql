@@ -223,8 +223,8 @@ FROM t, unnest($1::bigint[], $2::integer[]) u (last, state) WHERE c.tno = t.tno 
 SELECT last, n, epoch, attempt, state, node, run_id, at, blob FROM pregel_chunks
 WHERE tno = $1 AND last >= $2 ORDER BY last LIMIT $3
 
--- chunk_end: the offset of a thread's last chunk, -1 when there never was one
-SELECT coalesce(max(last), -1) FROM pregel_chunks WHERE tno = $1
+-- chunk_end: the offset of a thread's last chunk, and its attempt
+SELECT last, attempt FROM pregel_chunks WHERE tno = $1 ORDER BY last DESC LIMIT 1
 
 -- pending_chunks: rows whose work is not known to be stored
 SELECT last, n FROM pregel_chunks WHERE tno = $1 AND state = 0 ORDER BY last

@@ -175,8 +175,8 @@ UPDATE pregel_chunks SET state = ?3 WHERE tno = ?1 AND last = ?2
 SELECT last, n, epoch, attempt, state, node, run_id, at, blob FROM pregel_chunks
 WHERE tno = ?1 AND last >= ?2 ORDER BY last LIMIT ?3
 
--- chunk_end: the offset of a thread's last chunk, -1 when there never was one
-SELECT coalesce(max(last), -1) FROM pregel_chunks WHERE tno = ?
+-- chunk_end: the offset of a thread's last chunk, and its attempt
+SELECT last, attempt FROM pregel_chunks WHERE tno = ? ORDER BY last DESC LIMIT 1
 
 -- pending_chunks: rows whose work is not known to be stored
 SELECT last, n FROM pregel_chunks WHERE tno = ? AND state = 0 ORDER BY last
