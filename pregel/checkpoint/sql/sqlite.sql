@@ -38,6 +38,15 @@ SELECT ns, id, parent, base, lineage, step, source, run_id, created_at, metadata
 FROM pregel_checkpoints WHERE tno = ?1
   AND ns = (SELECT ns FROM pregel_namespaces WHERE tno = ?1 AND text = ?2) AND id = ?3
 
+-- look: the newest checkpoint of a thread's namespace that is older than an id, the manifest of its base, and whether it has writes
+SELECT t.tno, c.ns, c.id, c.parent, c.base, c.lineage, c.step, c.source, c.run_id, c.created_at, c.metadata, c.manifest,
+       (SELECT b.manifest FROM pregel_checkpoints b WHERE b.tno = t.tno AND b.ns = c.ns AND b.id = c.base),
+       EXISTS (SELECT 1 FROM pregel_writes w WHERE w.tno = t.tno AND w.ns = c.ns AND w.checkpoint = c.id)
+FROM pregel_threads t
+CROSS JOIN pregel_namespaces n ON n.tno = t.tno AND n.text = ?2
+CROSS JOIN pregel_checkpoints c ON c.tno = t.tno AND c.ns = n.ns AND c.id < ?3
+WHERE t.thread = ?1 ORDER BY c.id DESC LIMIT 1
+
 -- manifest: the manifest of a checkpoint
 SELECT manifest FROM pregel_checkpoints WHERE tno = ? AND ns = ? AND id = ?
 
