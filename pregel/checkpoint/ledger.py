@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import msgpack  # type: ignore[import-untyped]
 
@@ -31,6 +31,7 @@ from pregel.checkpoint.records import (
     INTERRUPT,
     Append,
     CheckpointRow,
+    Lone,
     Opened,
     Save,
     TaskWrites,
@@ -64,6 +65,9 @@ class Ledger:
         "names",
     )
 
+    takes_lone: ClassVar[bool] = False
+    """Whether `add_lone` takes usual supersteps as they are; else they come as two general records."""
+
     def __init__(self, serde: SerializerProtocol, names: Names) -> None:
         self.names = names
         self._dumps, self._loads = serde.dumps_typed, serde.loads_typed
@@ -83,7 +87,7 @@ class Ledger:
         self._next_ns = max(self._next_ns, opened.thread.next_ns)
         for saved in opened.saved:
             if saved is not None:
-                self._manifests[saved.ns] = saved.manifest
+                self._manifests[saved.ns] = saved.manifest.manifest
 
     def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save] = ()) -> set[str]:
         """Names in these records that the store has not interned."""
@@ -225,6 +229,10 @@ class Ledger:
         except SerializationError as error:
             raise self._placed(error, channel) from None
         return pieces
+
+    def add_lone(self, lone: Lone, append: Append, at: int) -> None:
+        """Add a usual superstep, whole or not at all. `at` is the seq of its record."""
+        raise NotImplementedError
 
     # -- shared ------------------------------------------------------------------------------------------------------
 

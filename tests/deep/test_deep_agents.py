@@ -11,8 +11,15 @@ from typing import Annotated, Any
 import pytest
 from typing_extensions import TypedDict
 
-from pregel.agents.deep import DeepAgentState, FilesystemMiddleware, FilesystemPermission, create_deep_agent
-from pregel.agents.deep.backends import FilesystemBackend
+from pregel.agents import tool
+from pregel.agents.deep import (
+    DeepAgentState,
+    FilesystemMiddleware,
+    FilesystemPermission,
+    SummarizationMiddleware,
+    create_deep_agent,
+)
+from pregel.agents.deep.backends import FilesystemBackend, StateBackend
 from pregel.agents.deep.frontmatter import FrontmatterError, frontmatter
 from pregel.agents.deep.subagents import GENERAL
 from pregel.agents.middleware import AgentMiddleware
@@ -54,6 +61,30 @@ def by_task(answers: dict[str, list[Any]]) -> ScriptedModel:
         return answers[first.text][at]
 
     return ScriptedModel(answer)
+
+
+@pytest.mark.parametrize("wrong", [{"deadline": "today"}, {"description": None}])
+def test_a_task_that_is_described_otherwise_is_told_and_not_begun(wrong: dict[str, Any]) -> None:
+    args = {"description": "look", "subagent_type": GENERAL, **wrong}
+    model = by_task({"go": [call_tool("task", {key: value for key, value in args.items() if value}), "done"]})
+
+    (told,) = results(create_deep_agent(model).invoke({"messages": "go"}))
+
+    assert "error" == told.status
+    assert next(iter(wrong)) in told.text
+
+
+def test_a_tool_that_is_named_like_a_built_in_takes_its_place() -> None:
+    @tool
+    def write_file(file_path: str, content: str) -> str:
+        """Mine."""
+        return f"{file_path} was not written"
+
+    model = ScriptedModel([write("/a", "x"), "done"])
+    state = create_deep_agent(model, [write_file]).invoke({"messages": "go"})
+
+    assert ["/a was not written"] == [message.text for message in results(state)]
+    assert 2 == [getattr(one, "name", None) for one in model.requests[0].tools].index("write_file")
 
 
 @pytest.mark.acceptance("S1-60")
@@ -208,6 +239,49 @@ def test_the_model_sees_a_summary_and_the_state_keeps_everything(invoke: Invoke)
     assert "one" in history
 
 
+def test_what_an_attempt_has_put_into_the_history_is_not_put_there_again(tmp_path: Path) -> None:
+    failing = [False]
+
+    def answer(request: Any) -> Any:
+        if request.messages[0].type != "system":
+            return "a summary"
+        if failing[0] and len(request.messages) > 2:
+            raise RuntimeError("cut off")
+        return f"answer {len(request.messages)}"
+
+    model = ScriptedModel(answer)
+    sizes: Any = {"trigger": ("messages", 4), "keep": ("messages", 2)}
+    summaries = SummarizationMiddleware(model, backend=FilesystemBackend(tmp_path), **sizes)
+    agent = create_deep_agent(model, system_prompt="Talk.", middleware=[summaries], checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    for text in ("one", "two", "three"):
+        agent.invoke({"messages": text}, thread)
+    failing[0] = True
+    for given in ({"messages": "four"}, None):
+        with pytest.raises(RuntimeError):
+            agent.invoke(given, thread)
+    failing[0] = False
+    agent.invoke(None, thread)
+
+    (history,) = (path.read_text() for path in tmp_path.glob("conversation_history/*"))
+    assert [1, 1, 1] == [history.count(f">{text}<") for text in ("one", "two", "three")]
+
+
+def test_an_agent_and_its_subagent_share_no_long_result(invoke: Invoke) -> None:
+    def say(text: str) -> str:
+        """Say it often."""
+        return text * 30_000
+
+    def saying(text: str) -> AIMessage:
+        return call_tool("say", {"text": text}, id="call_1")
+
+    model = by_task({"go": [saying("abc"), task("look"), "done"], "look": [saying("xyz"), "done"]})
+
+    state = invoke(create_deep_agent(model, [say]), {"messages": "go"})
+
+    assert {"abc" * 30_000, "xyz" * 30_000} == {data["content"] for data in state["files"].values()}
+
+
 def test_a_model_that_says_it_is_too_much_is_asked_again_with_less(invoke: Invoke) -> None:
     def answer(request: Any) -> Any:
         if request.tools and len(request.messages) > 4:
@@ -225,9 +299,6 @@ def test_a_model_that_says_it_is_too_much_is_asked_again_with_less(invoke: Invok
 
 
 def _summaries(model: Any, **sizes: Any) -> Any:
-    from pregel.agents.deep import SummarizationMiddleware
-    from pregel.agents.deep.backends import StateBackend
-
     return SummarizationMiddleware(model, backend=StateBackend(), **sizes)
 
 
@@ -261,6 +332,22 @@ def test_skills_are_listed_later_sources_win_and_faults_are_told(disk: Filesyste
     assert "/skills/broken/SKILL.md: its head does not end" in prompt
     assert "readme" not in prompt
     assert "skills_metadata" not in state
+
+
+def test_a_skill_whose_name_is_not_its_directorys_is_there_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    skill = tmp_path / "skills" / "other" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: Sort It\ndescription: Sorts.\n---")  # without a line end behind its head
+    model = ScriptedModel(["done"])
+
+    create_deep_agent(model, backend=FilesystemBackend(tmp_path), skills=["/skills"]).invoke({"messages": "go"})
+
+    prompt = model.requests[0].messages[0].text
+    assert "- Sort It: Sorts. [/skills/other/SKILL.md]" in prompt
+    assert "could not be read" not in prompt
+    assert "the name 'Sort It' should be its directory's" in caplog.text
 
 
 def test_pinned_skills_are_put_before_the_model_once(disk: FilesystemBackend, invoke: Invoke) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from pregel.agents.deep.permissions import FilesystemPermission
 from pregel.agents.models import ScriptedModel, call_tool, call_tools
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.errors import DefinitionError, OutsideRunError
-from pregel.messages import ToolMessage
+from pregel.messages import HumanMessage, ToolMessage
 
 Play = Callable[..., dict[str, Any]]
 
@@ -201,6 +202,13 @@ def test_grep_says_that_it_is_literal(play: Play) -> None:
     assert "positive" in told(state)[1]
 
 
+def kept_in(message: Any) -> str:
+    """The file that the text of a message is in."""
+    found = re.search(r"in the file (\S+)\.", message.text)
+    assert found is not None
+    return found[1]
+
+
 def test_a_long_result_goes_to_a_file(play: Play) -> None:
     def long_tool() -> str:
         """Says a lot."""
@@ -208,15 +216,78 @@ def test_a_long_result_goes_to_a_file(play: Play) -> None:
 
     state = play(
         call_tool("long_tool", id="../../etc/x"),
-        call_tool("read_file", {"file_path": "/large_tool_results/______etc_x"}),
+        lambda request: call_tool("read_file", {"file_path": kept_in(request.messages[-1])}),
         tools=[long_tool],
         tool_token_limit_before_evict=10,
     )
 
-    assert "large_tool_results/______etc_x" in told(state)[0]
+    assert kept_in(state["messages"][2]).startswith("/large_tool_results/______etc_x-")
     assert "line 0" in told(state)[0]
     assert "line 10" not in told(state)[0]
     assert "line 10" in told(state)[1]
+
+
+def test_ids_that_look_alike_share_no_file(play: Play) -> None:
+    def say(text: str) -> str:
+        """Say it often."""
+        return text * 20
+
+    calls = [call_tool("say", {"text": id}, id=id) for id in ("a/b", "a_b", "a.b")]
+    state = play(tuple(calls), tools=[say], tool_token_limit_before_evict=1)
+
+    kept = [kept_in(message) for message in state["messages"][2:5]]
+    assert ["a/b" * 20, "a_b" * 20, "a.b" * 20] == [state["files"][path]["content"] for path in kept]
+
+
+def test_threads_with_one_store_and_the_same_ids_share_no_history(tmp_path: Path) -> None:
+    middleware = FilesystemMiddleware(backend=FilesystemBackend(tmp_path), human_message_token_limit_before_evict=1)
+    for text in ("first thread", "second thread"):
+        agent = create_agent(ScriptedModel(["done"]), middleware=[middleware])
+        agent.invoke({"messages": [HumanMessage(text, id="../1")]})
+
+    assert {"first thread", "second thread"} == {path.read_text() for path in tmp_path.glob("conversation_history/*")}
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ("/link.txt", "/real.txt"),
+        ("/real.txt", "/dir/real.txt"),
+        ("/real.txt", "real.txt"),
+        ("/real.txt", "//./real.txt"),
+    ],
+)
+def test_a_second_change_of_one_file_is_refused_under_any_of_its_names(
+    play: Play, tmp_path: Path, paths: tuple[str, str]
+) -> None:
+    (tmp_path / "real.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    (tmp_path / "dir").symlink_to(tmp_path)
+    calls = tuple(call_tool("write_file", {"file_path": path, "content": path}) for path in paths)
+
+    state = play(calls, backend=FilesystemBackend(tmp_path))
+
+    assert ["success", "error"] == statuses(state)
+    assert paths[0] == (tmp_path / "real.txt").read_text()
+
+
+def test_a_change_below_a_directory_that_is_deleted_is_refused(play: Play) -> None:
+    calls = [call_tool("delete", {"file_path": "/d"}), call_tool("write_file", {"file_path": "/d/b", "content": "x"})]
+
+    state = play(tuple(calls), files={"/d/a": "1"})
+
+    assert ["success", "error"] == statuses(state)
+    assert {} == state["files"]
+
+
+def test_a_relative_path_is_judged_as_what_it_means(play: Play, tmp_path: Path) -> None:
+    rule = FilesystemPermission(["write"], [f"{tmp_path}/**"], "deny")
+    backend = FilesystemBackend(tmp_path, virtual_mode=False)
+
+    state = play(call_tool("write_file", {"file_path": "a.txt", "content": "x"}), backend=backend, permissions=[rule])
+
+    assert ["error"] == statuses(state)
+    assert [] == [*tmp_path.iterdir()]
 
 
 def test_a_long_message_goes_to_a_file_and_stays_whole_in_the_state() -> None:

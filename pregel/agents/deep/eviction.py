@@ -1,14 +1,15 @@
 """What is too long for a model's context goes to a file; a preview that names the file stays.
 
 A preview shows both ends, so that a model knows what it would read. Names of files are made from ids that anybody may
-have written: they are cleaned first.
+have written: they are cleaned first. A name also says what its file holds, so that one id, seen by an agent and its
+subagent or by two threads with one store, never stands for two texts; a task that runs again writes the same file.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from typing import Any
 
 from pregel.agents.deep.backends.base import Backend
@@ -36,12 +37,14 @@ def artifacts_root(backend: Backend) -> str:
     return root.rstrip("/")
 
 
-def file_name(id: str) -> str:
-    """A name for a file from an id."""
+def file_name(id: str, text: str) -> str:
+    """A name for a file from an id and the text that it is to hold: no other text gets the same."""
+    whole = f"{id}\0{text}".encode("utf-8", "surrogatepass")
+    mark = blake2b(whole, digest_size=8).hexdigest()
     name = _BAD.sub("_", id.replace("\0", "_"))
     if len(name.encode("utf-8", "replace")) > 128 or not name or name.startswith("~"):
-        return f"call-{sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()}"
-    return name.encode("utf-8", "replace").decode("utf-8")
+        name = f"call-{sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return f"{name.encode('utf-8', 'replace').decode('utf-8')}-{mark}"
 
 
 def over_results(result: Any, change: Callable[[ToolMessage], AgentFlow[Any]]) -> AgentFlow[Any]:
@@ -69,7 +72,7 @@ def evicted(backend: Backend, message: ToolMessage, most: int) -> AgentFlow[Tool
 
 def _evicted(backend: Backend, message: ToolMessage) -> AgentFlow[ToolMessage]:
     """The message with a preview for its text; the message as it is when no file could be written."""
-    path = f"{artifacts_root(backend)}/large_tool_results/{file_name(message.tool_call_id)}"
+    path = f"{artifacts_root(backend)}/large_tool_results/{file_name(message.tool_call_id, message.text)}"
     written = yield either(backend.write, backend.awrite, path, message.text)
     if written.error is not None:
         return message

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pregel.agents.deep.backends.base import Backend
 from pregel.agents.deep.backends.composite import CompositeBackend, can_delete, can_execute
 from pregel.agents.deep.backends.errors import Refused
-from pregel.agents.deep.backends.paths import checked
+from pregel.agents.deep.backends.paths import below
 from pregel.agents.deep.backends.state import StateBackend, merge_files
 from pregel.agents.deep.blobs import in_state, with_bytes, without_bytes
 from pregel.agents.deep.eviction import (
@@ -17,12 +17,13 @@ from pregel.agents.deep.eviction import (
     artifacts_root,
     as_the_model_sees,
     evicted,
+    file_name,
     marked,
     over_results,
 )
 from pregel.agents.deep.file_tools import NAMES, file_tools
 from pregel.agents.deep.permissions import FilesystemPermission, guarded
-from pregel.agents.flow import AgentFlow, either
+from pregel.agents.flow import AgentFlow, calling, either
 from pregel.agents.history import last_answer
 from pregel.agents.middleware.base import AgentMiddleware, hook_config
 from pregel.agents.middleware.requests import ModelRequest, ToolCallRequest
@@ -120,7 +121,7 @@ class FilesystemMiddleware(AgentMiddleware):
             return message
         if len(message.text) <= CHARACTERS * self.human_limit:
             return message
-        path = f"{artifacts_root(self.backend)}/conversation_history/{message.id}.md"
+        path = f"{artifacts_root(self.backend)}/conversation_history/{file_name(message.id, message.text)}.md"
         written = yield either(self.backend.write, self.backend.awrite, path, message.text)
         return message if written.error is not None else marked(message, path)
 
@@ -138,14 +139,36 @@ class FilesystemMiddleware(AgentMiddleware):
     def wrap_tool_call(self, request: ToolCallRequest, *_: Any) -> Any:
         """Refuse a second change of one path, and put a long result into a file."""
         call = request.tool_call
-        if call["name"] in CHANGING and (path := _path_of(call)) is not None and _changed_before(request, path):
-            text = f"Error: {path} is changed by another call of the same answer. Change it again in your next answer."
+        if call["name"] in CHANGING and (yield from self._changed_before(request)):
+            text = (
+                f"Error: {call['args']['file_path']} is changed by another call of the same answer. "
+                "Change it again in your next answer."
+            )
             return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
         result = yield request
         evicting = call["name"] not in NAMES and self.result_limit is not None
         if not evicting and not self.offload:
             return result
         return (yield from over_results(result, lambda message: self._moved(message, evicting)))
+
+    def _changed_before(self, request: ToolCallRequest) -> AgentFlow[bool]:
+        """Whether an earlier call of the same answer changes the file of this one, under any name for it."""
+        answer, _ = last_answer(request.state["messages"])
+        changing = [call for call in (answer.tool_calls if answer is not None else ()) if call["name"] in CHANGING]
+        ids = [call["id"] for call in changing]
+        if request.tool_call["id"] not in ids[1:]:
+            return False  # as a rule, and nothing is looked up
+        mine, *earlier = [request.tool_call, *changing[: ids.index(request.tool_call["id"])]]
+        meet: bool = yield calling(lambda: any(_meet(self._places(mine), self._places(one)) for one in earlier))
+        return meet
+
+    def _places(self, call: Any) -> tuple[str, ...]:
+        """What a call changes: the path, and where it leads; nothing where the backend refuses it by itself."""
+        try:
+            path = self.backend.absolute(str(call["args"]["file_path"]))
+        except (KeyError, Refused):
+            return ()
+        return path, self.backend.real_path(path)
 
     def _moved(self, message: ToolMessage, evicting: bool) -> AgentFlow[ToolMessage]:
         """A tool's message with what is too much for the context in files."""
@@ -156,22 +179,9 @@ class FilesystemMiddleware(AgentMiddleware):
         return message
 
 
-def _path_of(call: Any) -> str | None:
-    try:
-        return checked(str(call["args"]["file_path"]))
-    except (KeyError, Refused):
-        return None
-
-
-def _changed_before(request: ToolCallRequest, path: str) -> bool:
-    """Whether an earlier call of the same answer changes this path."""
-    answer, _ = last_answer(request.state["messages"])
-    for call in answer.tool_calls if answer is not None else ():
-        if call["id"] == request.tool_call["id"]:
-            return False
-        if call["name"] in CHANGING and _path_of(call) == path:
-            return True
-    return False
+def _meet(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two changes touch one file: a directory is deleted with what it holds."""
+    return any(a == b or below(a, b) or below(b, a) for a in one for b in other)
 
 
 def _keeps_state(backend: Backend) -> bool:

@@ -29,7 +29,7 @@ from pregel.agents.deep.backends.base import (
 )
 from pregel.agents.deep.backends.composite import CompositeBackend, can_execute
 from pregel.agents.deep.backends.errors import Refused, permission_denied, told
-from pregel.agents.deep.backends.paths import below, checked
+from pregel.agents.deep.backends.paths import below
 from pregel.errors import DefinitionError
 
 Operation = Literal["read", "write"]
@@ -95,7 +95,7 @@ class Permissions:
     def asks(self, operation: Operation, given: str, *, whole: bool = False) -> bool:
         """Whether a person decides about a path, or, with `whole`, about all that it holds."""
         try:
-            path = checked(given)
+            path = self.backend.absolute(given)
         except Refused:
             return False  # which the backend refuses by itself
         return self.mode(operation, path) == "interrupt" or (whole and self.may_meet("interrupt", path))
@@ -115,6 +115,9 @@ class GuardedBackend(SandboxBackend):
     @property
     def id(self) -> str:
         return self.backend.id if isinstance(self.backend, SandboxBackend) else "guarded"
+
+    def absolute(self, path: str) -> str:
+        return self.backend.absolute(path)
 
     def real_path(self, path: str) -> str:
         return self.backend.real_path(path)
@@ -193,7 +196,7 @@ class GuardedBackend(SandboxBackend):
         raise NotImplementedError("The backend runs no commands.")
 
     def _need(self, operation: Operation, path: str) -> str:
-        wanted = checked(path)
+        wanted = self.absolute(path)
         if self.permissions.mode(operation, wanted) == "deny":
             raise permission_denied(wanted, f"you may not {operation} it.")
         return wanted

@@ -98,9 +98,9 @@ class SubAgentMiddleware(AgentMiddleware):
         self.system_prompt = system_prompt
         listed = "\n".join(f"- {one['name']}: {one['description']}" for one in subagents)
         described = task_description or "Give a task to a subagent and get its answer. The subagents:\n{subagents}"
-        self.tools = [
-            Tool(self._blocking, self._awaiting, name="task", description=described.replace("{subagents}", listed))
-        ]
+        task = Tool(self._blocking, self._awaiting, name="task", description=described.replace("{subagents}", listed))
+        task.arguments = task.arguments.closed()  # what a model adds here it would believe to have said
+        self.tools = [task]
 
     def wrap_model_call(self, request: ModelRequest, *_: Any) -> Any:
         """Tell the model how to use subagents."""

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Annotated, Any, NotRequired, TypedDict, Unpack
+from xml.sax.saxutils import quoteattr
 
 from pregel.agents.deep.backends.base import Backend
-from pregel.agents.deep.eviction import artifacts_root
+from pregel.agents.deep.eviction import artifacts_root, file_name
 from pregel.agents.flow import AgentFlow, either
 from pregel.agents.middleware.base import AgentMiddleware
 from pregel.agents.middleware.requests import ExtendedModelResponse, ModelRequest, ModelResponse
@@ -104,7 +105,9 @@ class SummarizationMiddleware(AgentMiddleware):
         self, cutoff: str, gone: Sequence[BaseMessage], event: SummarizationEvent | None
     ) -> AgentFlow[str | None]:
         """Append what goes to the file of the thread's history; None when that fails."""
-        path = f"{artifacts_root(self.backend)}/conversation_history/{cutoff}.md"
+        told = [message for message in gone if message.additional_kwargs.get("lc_source") != "summarization"]
+        section = f"<section until={quoteattr(cutoff)}>\n{get_buffer_string(told, format='xml')}\n</section>\n"
+        path = f"{artifacts_root(self.backend)}/conversation_history/{file_name(cutoff, section)}.md"
         before = ""
         if event is not None and event["file_path"] is not None:
             path = event["file_path"]
@@ -112,9 +115,9 @@ class SummarizationMiddleware(AgentMiddleware):
             if read.error is not None or read.file_data is None:
                 return None
             before = read.file_data["content"] + "\n"
-        told = [message for message in gone if message.additional_kwargs.get("lc_source") != "summarization"]
-        text = f"{before}<section>\n{get_buffer_string(told, format='xml')}\n</section>\n"
-        written = yield either(self.backend.write, self.backend.awrite, path, text)
+            if before.endswith(section):  # a task that was cut off has written it
+                return path
+        written = yield either(self.backend.write, self.backend.awrite, path, before + section)
         return None if written.error is not None else path
 
 

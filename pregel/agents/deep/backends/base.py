@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NotRequired, TypedDict
 
+from pregel.agents.deep.backends.paths import checked
 from pregel.flow import on_thread
 
 READ_LIMIT = 2000
@@ -172,6 +173,10 @@ class Backend:
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
         """The files under `path` that match (see `globs`)."""
         raise NotImplementedError
+
+    def absolute(self, path: str) -> str:
+        """The checked path that a path as an agent gives it means; Refused for one that no verb takes."""
+        return checked(path)
 
     def real_path(self, path: str) -> str:
         """Where a checked path leads when links are followed: rules hold for that place too."""

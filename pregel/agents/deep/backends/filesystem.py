@@ -76,7 +76,7 @@ class FilesystemBackend(Backend):
 
     @told(LsResult)
     def ls(self, path: str) -> LsResult:
-        directory = self._checked(path)
+        directory = self.absolute(path)
         with self._opened(self._inside(directory), _DIRECTORY) as fd:
             names = sorted(os.listdir(fd))
         prefix = "" if directory == "/" else directory
@@ -85,18 +85,18 @@ class FilesystemBackend(Backend):
 
     @told(ReadResult)
     def read(self, file_path: str, offset: int = 0, limit: int = READ_LIMIT) -> ReadResult:
-        return text.window(self._data(self._checked(file_path)), offset, limit)
+        return text.window(self._data(self.absolute(file_path)), offset, limit)
 
     @told(WriteResult)
     def write(self, file_path: str, content: str) -> WriteResult:
-        path = self._checked(file_path)
+        path = self.absolute(file_path)
         text.check(content)
         self._put(path, content.encode("utf-8"))
         return WriteResult(path=path)
 
     @told(EditResult)
     def edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
-        path = self._checked(file_path)
+        path = self.absolute(file_path)
         data = self._data(path)
         if data["encoding"] == "base64":
             raise Refused("invalid_edit", f"{path} is not text.")
@@ -106,7 +106,7 @@ class FilesystemBackend(Backend):
 
     @told(DeleteResult)
     def delete(self, file_path: str) -> DeleteResult:
-        path = self._checked(file_path)
+        path = self.absolute(file_path)
         place, name = os.path.split(self._root + path)
         if path == "/" or os.path.realpath(self._root + path) == self._root:
             raise permission_denied(path, "the root cannot be deleted.")
@@ -121,14 +121,14 @@ class FilesystemBackend(Backend):
     def grep(
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
     ) -> GrepResult:
-        walk = _Walk(self, self._checked(path or "/"))
+        walk = _Walk(self, self.absolute(path or "/"))
         matches = globs.matcher(glob) if glob else None
         found = searched(self._texts(walk, matches), pattern, max_count)
         return GrepResult(matches=found.matches, truncated=found.truncated or walk.stopped is not None)
 
     @told(GlobResult)
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
-        walk = _Walk(self, "/" if pattern.startswith("/") else self._checked(path or "/"))
+        walk = _Walk(self, "/" if pattern.startswith("/") else self.absolute(path or "/"))
         matches = globs.matcher(pattern)
         infos = [info for one in walk if matches(walk.seen(one)) if (info := self._info(one)) is not None]
         return GlobResult(
@@ -141,7 +141,7 @@ class FilesystemBackend(Backend):
         answers = []
         for given, raw in files:
             try:
-                path = self._checked(given)
+                path = self.absolute(given)
                 self._put(path, raw)
                 answers.append(FileUploadResponse(path))
             except Refused as refused:
@@ -152,7 +152,7 @@ class FilesystemBackend(Backend):
         answers = []
         for given in paths:
             try:
-                path = self._checked(given)
+                path = self.absolute(given)
                 answers.append(FileDownloadResponse(path, self._bytes(path)))
             except Refused as refused:
                 answers.append(FileDownloadResponse(given, None, refused.code))
@@ -160,17 +160,17 @@ class FilesystemBackend(Backend):
 
     # -- where a path leads --------------------------------------------------------------------------------------------
 
+    def absolute(self, path: str) -> str:
+        if self.virtual_mode or path.startswith("/"):
+            return checked(path)
+        return checked(f"{self.cwd}/{path}")
+
     def real_path(self, path: str) -> str:
         try:
             real = self._inside(path)
         except Refused:
             return path  # no verb goes there
         return (real if self._root == "/" else real[len(self._root) :]) or "/"
-
-    def _checked(self, path: str) -> str:
-        if self.virtual_mode or path.startswith("/"):
-            return checked(path)
-        return checked(f"{self.cwd}/{path}")
 
     def _inside(self, path: str) -> str:
         """The real place of a path; Refused when it lies outside."""
