@@ -10,9 +10,9 @@ import msgpack  # type: ignore[import-untyped]
 
 from pregel.channels import MISSING, BaseChannel, DeltaChannel
 from pregel.channels.batches import Unfolded
-from pregel.checkpoint.chains import Address, Chains, Wanted
+from pregel.checkpoint.chains import Address, Chains, Name, Wanted
 from pregel.checkpoint.keys import Names, id_text
-from pregel.checkpoint.logs import NAMED
+from pregel.checkpoint.logs import NAMED, NAMED_WHOLE
 from pregel.checkpoint.manifest import Read
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import CheckpointRow, Saved, Write, WriteRow
@@ -156,7 +156,7 @@ class Decoder:
                 id_text(row.task),
                 row.idx,
                 texts[row.channel],
-                loads((row.type, row.blob) if row.type != NAMED else chains.tail(row.channel, int(row.blob))),
+                loads(chains.written(*name) if (name := named_by(row)) else (row.type, row.blob)),
                 row.path,
                 texts[row.name],
                 None if row.child is None else id_text(row.child),
@@ -166,6 +166,11 @@ class Decoder:
         if len(writes) > 1:
             writes.sort(key=lambda write: (write.path, write.task, write.idx))
         return writes
+
+
+def named_by(row: WriteRow) -> Name | None:
+    """The stored row that holds what a write wrote, where it is not in the write itself."""
+    return (row.type, row.channel, int(row.blob)) if row.type in (NAMED, NAMED_WHOLE) else None
 
 
 def iso(seconds: float) -> str:

@@ -18,9 +18,8 @@ from operator import itemgetter
 from typing import Any
 
 from pregel.checkpoint.chains import CacheUnreadableError, Chains, Wanted
-from pregel.checkpoint.decode import Decoder, UnknownNameError, filters
+from pregel.checkpoint.decode import Decoder, UnknownNameError, filters, named_by
 from pregel.checkpoint.keys import Names, id_bytes, id_text, thread_digest
-from pregel.checkpoint.logs import NAMED
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import (
     Append,
@@ -208,7 +207,7 @@ def saved_flow(
     for row in (yield Sql("writes", (tno, ns, min(writes), max(writes)))):
         if row[1] in writes:
             writes[row[1]].append(WriteRow(*row))
-    named = {(row.channel, int(row.blob)) for found in writes.values() for row in found if row.type == NAMED}
+    named = {name for found in writes.values() for row in found if (name := named_by(row)) is not None}
     if recent is not None:
         yield from _recall(recent, tno, rows[0], wanted, chains)
     while True:

@@ -231,6 +231,8 @@ class Family:
         elif result.status == "done" and isinstance(task, GraphCall):
             del self.owners[task]
             value = result.values if task.stream is None else task.stream.result
+            if (hand_over := task.node.subgraph.hand_over) is not None and task.stream is None:
+                value = hand_over(task.arg, value)
             self._tell(parent, Done(task, [(RETURN, value)]))
         elif result.status in ("done", "parent"):
             task.phase, task.output = "leave", _output(result)
