@@ -278,15 +278,20 @@ def _delta_rows(ns: int, channel: int, at: int, news: Stored, before: Tip) -> li
 
 def _name_stored(writes: list[WriteRow], values: list[ValueRow], parent: bytes) -> None:
     """Let the writes under the parent that are just what a delta or a whole value says name it."""
-    for value in values:
+    places: dict[int, list[int]] = {}  # of long writes, by channel
+    for place in range(len(writes) - 1, -1, -1):
+        row = writes[place]
+        if row.checkpoint != parent or row.ns != values[0].ns:
+            break
+        if row.idx >= 0 and len(row.blob) > INLINE:
+            places.setdefault(row.channel, []).append(place)
+    for value in values if places else ():
         if value.kind == "cache" or len(value.blob) <= INLINE:
             continue
-        name = NAMED if value.kind == "delta" else NAMED_WHOLE
-        for place in range(len(writes) - 1, -1, -1):
+        for place in places.get(value.channel, ()):
             row = writes[place]
-            if row.checkpoint != parent or row.ns != value.ns:
-                break
-            if row.channel == value.channel and row.idx >= 0 and row.blob == value.blob and _is_of(row, value):
+            if row.blob == value.blob and _is_of(row, value):
+                name = NAMED if value.kind == "delta" else NAMED_WHOLE
                 writes[place] = row._replace(type=name, blob=str(value.at).encode())
                 break
 
