@@ -66,7 +66,13 @@ class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
     """What is known of how the value came about, for a channel that can be stored by what is new in it."""
     snapshots: ClassVar[bool] = False
     """Whether ``snapshot()`` gives what is stored when `checkpoint` keeps nothing."""
+    bare: ClassVar[bool] = False
+    """Whether `value` is what `get` and `checkpoint` give, MISSING for nothing: who reads many spares the calls."""
+    keeps_last: ClassVar[bool] = False
+    """Whether one plain write to an empty channel makes of it what `from_checkpoint` makes of the value."""
     _foreign: ClassVar[bool] = False  # may hold attributes that our classes do not know
+
+    value: Any  # of a class that is `bare`
 
     def __init__(self, typ: Any, key: str = "") -> None:
         self.typ = typ
@@ -78,6 +84,8 @@ class BaseChannel(ABC, Generic[Value, Update, Checkpoint]):
         cls.consumes = cls.consume is not BaseChannel.consume
         cls.snapshots = hasattr(cls, "snapshot")
         cls._foreign = cls.__module__.rpartition(".")[0] != __package__
+        if cls._foreign:
+            cls.bare = cls.keeps_last = False
         if _depth(cls, "update") < _depth(cls, "expires"):
             cls.expires = True  # an `update` newer than the promise does not inherit it
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, Self
+from typing import Any, ClassVar, Generic, Self
 
 from pregel.channels.base import MISSING, BaseChannel, Missing, Value
 from pregel.channels.overwrite import CARRIERS, surviving
@@ -16,6 +16,8 @@ class EphemeralValue(Generic[Value], BaseChannel[Value, Value, Value]):
     """
 
     __slots__ = ("guard", "value")
+    bare: ClassVar[bool] = True
+    keeps_last: ClassVar[bool] = True
 
     def __init__(self, typ: Any, guard: bool = True) -> None:
         super().__init__(typ)
@@ -48,7 +50,11 @@ class EphemeralValue(Generic[Value], BaseChannel[Value, Value, Value]):
         return self.value
 
     def from_checkpoint(self, checkpoint: Value | Missing) -> Self:
-        new = self._blank()
+        if self._foreign:
+            new = self._blank()
+        else:
+            new = object.__new__(type(self))
+            new.typ, new.key = self.typ, self.key
         new.guard = self.guard
         new.value = checkpoint
         return new

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 APPENDING = (op.add, op.concat)  # on two plain lists they keep every item of the first one
 
+LISTS = {list}
 ATOMS = frozenset((type(None), bool, int, float, str, bytes))  # nobody can change them
 
 
@@ -72,7 +73,7 @@ class Growth:
         if not self.appends:
             if self.kept:
                 self.wrote += writes
-        elif any(type(write) is not list for write in writes):
+        elif {*map(type, writes)} != LISTS:
             self.kept = 0  # another class may have put itself first
 
     def log(self, value: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, Self
 
 from pregel.channels.base import MISSING, BaseChannel, Missing, Value, copy_container
+from pregel.channels.growth import ATOMS
 from pregel.channels.overwrite import CARRIERS, surviving
 
 
@@ -14,6 +15,8 @@ class LastValue(Generic[Value], BaseChannel[Value, Value, Value]):
 
     __slots__ = ("value",)
     expires: ClassVar[bool] = False
+    bare: ClassVar[bool] = True
+    keeps_last: ClassVar[bool] = True
 
     def __init__(self, typ: Any, key: str = "") -> None:
         super().__init__(typ, key)
@@ -26,6 +29,9 @@ class LastValue(Generic[Value], BaseChannel[Value, Value, Value]):
         if not values:
             return False
         value = values[0]
+        if len(values) == 1 and type(value) in ATOMS:
+            self.value = value
+            return True
         if len(values) != 1 or isinstance(value, CARRIERS):
             value = surviving(values, self.key, guard=True)
         self.value = copy_container(value)  # the node that wrote it may go on changing its own
@@ -48,7 +54,11 @@ class LastValue(Generic[Value], BaseChannel[Value, Value, Value]):
         return self.value
 
     def from_checkpoint(self, checkpoint: Value | Missing) -> Self:
-        new = self._blank()
+        if self._foreign:
+            new = self._blank()
+        else:  # a state of many keys makes one of each
+            new = object.__new__(type(self))
+            new.typ, new.key = self.typ, self.key
         new.value = checkpoint
         return new
 

@@ -40,6 +40,7 @@ class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
 
     __slots__ = ("direct", "growth", "index", "operator", "pure", "start", "value")
     expires: ClassVar[bool] = False
+    bare: ClassVar[bool] = True
 
     def __init__(
         self, typ: Any, operator: Callable[[Value, Value], Value], *, default_factory: Start[Value] | None = None

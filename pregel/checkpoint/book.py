@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from pregel.channels import MISSING
 from pregel.channels.base import copy_container
@@ -88,6 +88,8 @@ class Apart(NamedTuple):
 
 class Book:
     """A run's ledger over such a saver: it keeps records until their append is sent. See `checkpoint.ledger`."""
+
+    takes_lone: ClassVar[bool] = False
 
     def __init__(self, next_version: Callable[[Version | None], Version]) -> None:
         self._next_version = next_version

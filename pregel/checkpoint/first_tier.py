@@ -179,11 +179,9 @@ class FirstTier:
         return list(found) if verb == "list" else found
 
     async def _aperform(self, call: _Call) -> Any:
-        import asyncio
-
         verb = f"a{call.verb}"
         if self._blocks(call.verb, first=True):
-            return await asyncio.to_thread(self._perform, call)
+            return await runner.on_thread(self._perform, call)
         if depth_of(self.kind, verb) is None:
             raise _lacking(self.saver, call.verb)
         found = getattr(self.saver, verb)(*_fitting(self.kind, verb, call.args), **call.options)

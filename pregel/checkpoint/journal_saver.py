@@ -89,6 +89,10 @@ class JournalSaver(BaseCheckpointSaver[str]):
         """A short way for the usual supersteps of the run that holds a thread; None where `append` is the only way."""
         return None
 
+    def at_once(self) -> bool:
+        """Whether what a run awaits of this store is there at once, so that nothing can come between."""
+        return False
+
     def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
         """The thread's row and these checkpoints, as of one moment. Interns `names` first when some are unknown."""
         if names is not self._interned:  # a graph gives the same object each time, and it may have thousands
@@ -214,10 +218,8 @@ class JournalSaver(BaseCheckpointSaver[str]):
         return await self._hop(blocking)
 
     async def _hop(self, verb: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        import asyncio
-
         if self.blocking:
-            return await asyncio.to_thread(verb, *args, **kwargs)
+            return await runner.on_thread(verb, *args, **kwargs)
         return verb(*args, **kwargs)
 
     async def aload(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:

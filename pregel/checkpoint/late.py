@@ -34,6 +34,7 @@ So what is kept of the usual superstep is a plain tuple of plain tuples, which t
 what a run has kept is never looked at again while it goes on."""
 
 WRITES, LONE = len(TaskWrites._fields), len(Lone._fields) + 2
+CHANGED = Save._fields.index("changed")
 
 
 class Encoded(tuple[str, bytes]):
@@ -46,6 +47,8 @@ class LateLedger(Ledger):
     """Keeps a run's records in its appends; `translate` makes rows of them."""
 
     __slots__ = (*("_atoms", "_heads", "_intern", "_kept", "_metadata", "_numbers", "_owner", "_tips", "_translator"),)
+
+    takes_lone = True
 
     def __init__(self, serde: SerializerProtocol, names: Names, intern: Callable[[set[str]], None]) -> None:
         super().__init__(serde, names)
@@ -73,12 +76,13 @@ class LateLedger(Ledger):
 
     def add_writes(self, record: TaskWrites, append: Append) -> None:
         append.ledger = self
+        ns, checkpoint, task, name, path, writes, first, child = record
         atoms = self._atoms
-        for _, value in record.writes:
+        for _, value in writes:
             if type(value) not in atoms:
-                record = record._replace(writes=self._safe_writes(record.name, record.writes, append))
+                writes = self._safe_writes(name, writes, append)
                 break
-        append.said.append(record[:])
+        append.said.append((ns, checkpoint, task, name, path, writes, first, child))
 
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         append.ledger = self
@@ -88,13 +92,18 @@ class LateLedger(Ledger):
             if type(value) not in kept:
                 safe = self._safe_values(save.ns, [(name, value) for name, (_, value) in changed.items()], append)
                 news = zip(changed.items(), safe, strict=True)
-                save = save._replace(changed={name: (counter, value) for (name, (counter, _)), value in news})
+                changed = {name: (counter, value) for (name, (counter, _)), value in news}
                 break
         else:
             self._forget_tips(save.ns, changed)
         self._heads[save.ns] = save.id
         self._encoded.clear()  # the next step's reducers may grow a value in place
-        append.said.append((*save, at, time.time() if now is None else now))
+        made = time.time() if now is None else now
+        append.said.append((*save[:CHANGED], changed, *save[CHANGED + 1 :], at, made))
+
+    def add_lone(self, lone: Lone, append: Append, at: int) -> None:
+        append.ledger = self
+        append.said.append(self.step(lone, at, time.time()))
 
     def step(self, lone: Lone, at: int, now: float) -> Said:
         """What is kept of a usual superstep: all of it, or a SerializationError that leaves everything as it was."""

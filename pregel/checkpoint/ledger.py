@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import msgpack  # type: ignore[import-untyped]
 
@@ -31,6 +31,7 @@ from pregel.checkpoint.records import (
     INTERRUPT,
     Append,
     CheckpointRow,
+    Lone,
     Opened,
     Save,
     TaskWrites,
@@ -63,6 +64,9 @@ class Ledger:
         "_shown",
         "names",
     )
+
+    takes_lone: ClassVar[bool] = False
+    """Whether `add_lone` takes usual supersteps as they are; else they come as two general records."""
 
     def __init__(self, serde: SerializerProtocol, names: Names) -> None:
         self.names = names
@@ -225,6 +229,10 @@ class Ledger:
         except SerializationError as error:
             raise self._placed(error, channel) from None
         return pieces
+
+    def add_lone(self, lone: Lone, append: Append, at: int) -> None:
+        """Add a usual superstep, whole or not at all. `at` is the seq of its record."""
+        raise NotImplementedError
 
     # -- shared ------------------------------------------------------------------------------------------------------
 

@@ -82,6 +82,9 @@ class InMemorySaver(JournalSaver):
             return None
         return Appender(self._lock, self._threads, thread, hold, ledger)
 
+    def at_once(self) -> bool:
+        return all(getattr(getattr(self, verb), "__func__", None) is twin for verb, twin in _AWAITED.items())
+
     # -- appends -----------------------------------------------------------------------------------------------------
 
     def append(self, append: Append) -> Receipt:
@@ -453,5 +456,7 @@ def _overridden(saver: InMemorySaver) -> bool:
     own = getattr(saver.append, "__func__", None), getattr(saver.aappend, "__func__", None)
     return own != (InMemorySaver.append, JournalSaver.aappend)
 
+
+_AWAITED = {verb: getattr(JournalSaver, verb) for verb in ("aload", "apage", "aintern", "aappend", "arenew")}
 
 MemorySaver = InMemorySaver

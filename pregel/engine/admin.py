@@ -236,11 +236,16 @@ def _siblings(frame: Frame, saved: Saved, updates: Sequence[StateUpdate]) -> tup
     return [task for task in finished if task.id not in for_tasks and task.name not in replaced], not open_nodes
 
 
-def _agreeing(frame: Frame, siblings: Sequence[Task], updates: Sequence[Input]) -> list[Task]:
-    """The siblings of a step that could not be applied, without those that wrote the same single value."""
+def _agreeing(frame: Frame, siblings: Sequence[Task], updates: Sequence[Input]) -> Sequence[Task]:
+    """The siblings of a step that could not be applied, without the single values that an update writes in their place.
+
+    All else that they did stays: what they wrote to other keys, and where they lead.
+    """
     written = {channel for update in updates for channel, _ in update.writes}
     single = {channel for channel in written if isinstance(frame.plan.channels.get(channel), LastValue)}
-    return [task for task in siblings if single.isdisjoint(channel for channel, _ in task.writes)]
+    for task in siblings:
+        task.writes = [write for write in task.writes if write[0] not in single]
+    return siblings
 
 
 def _clear(frame: Frame, saved: Saved | None, step: Step) -> Step:

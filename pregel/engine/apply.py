@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pregel.channels import MISSING, BaseChannel
+from pregel.channels.growth import ATOMS
 from pregel.checkpoint.records import CONTROL, NO_WRITES
 from pregel.engine.plan import Plan
 from pregel.engine.state import Channels, State
@@ -55,14 +56,21 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
     if graph.consumers:
         _consume(graph, channels, tasks, changed)
     for name, values in _grouped(tasks).items():
-        try:
-            channel = channels[name]
-        except KeyError:
-            if name in IGNORED:
+        channel = channels.get(name)
+        if channel is None:
+            prototype = graph.channels.get(name)
+            if prototype is None:
+                if name in IGNORED:
+                    continue
+                raise _unknown(graph, tasks, name)
+            if prototype.keeps_last and len(values) == 1 and type(values[0]) in ATOMS:
+                channels[name] = prototype.from_checkpoint(values[0])
+                changed[name] = True
+                updated.append(name)
                 continue
-            raise _unknown(graph, tasks, name) from None
+            channel = channels[name]
         if channel.update(values):
-            changed[name] = available = channel.is_available()
+            changed[name] = available = channel.value is not MISSING if channel.bare else channel.is_available()
             if available:
                 updated.append(name)
     if bump:
@@ -143,18 +151,17 @@ def _count(state: State, changed: Mapping[str, bool]) -> None:
     """One new counter for all that changed; views and the set of expiring channels follow."""
     state.counter = counter = state.counter + 1
     counters, channels, viewed, live = state.counters, state.channels, state.viewed, state.live
+    expiring = state.plan.expiring
     for name, available in changed.items():
         counters[name] = counter
-        channel = channels[name]
-        if channel.expires:
+        if name in expiring:
             if available:
                 live.add(name)
             else:
                 live.discard(name)
-        viewers = viewed.get(name)
-        if viewers is not None:
-            for view in viewers:
-                view.refresh(name, channel, available)
+        if name in viewed:
+            for view in viewed[name]:
+                view.refresh(name, channels[name], available)
 
 
 def values_of(state: State, names: Collection[str]) -> dict[str, tuple[int, Any]]:
@@ -171,7 +178,8 @@ def stored_values(state: State, names: Collection[str]) -> list[Any]:
     """
     channels, logged = state.channels, state.plan.logged
     if not logged or logged.isdisjoint(names):
-        return [channels[name].checkpoint() for name in names]
+        found = [channels[name] for name in names]
+        return [channel.value if channel.bare else channel.checkpoint() for channel in found]
     return [_logged(channels[name]) if name in logged else channels[name].checkpoint() for name in names]
 
 

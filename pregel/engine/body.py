@@ -38,6 +38,20 @@ def opened(task: Task) -> None:
         task.closed = False
 
 
+def leave_plainly(task: Task) -> Done | None:
+    """The second end of a subgraph task whose output calls no user code on its way; None when it is refused.
+
+    Its body will be refused as well, and says where.
+    """
+    opened(task)
+    try:
+        write_plainly(task, task.output)
+    except Exception:
+        return None
+    task.closed = True
+    return Done(task, task.writes)
+
+
 def run_body(task: Task) -> TaskEvent:
     """Run a task to its event. Sets the ambient task: give it a context of its own."""
     current_task.set(task)

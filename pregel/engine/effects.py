@@ -63,15 +63,19 @@ class Step:
 
     def absorb(self, other: Step) -> None:
         """Add another flow's wishes to this one, part by part."""
-        self.load = [*self.load, *other.load]
+        if other.load:
+            self.load = [*self.load, *other.load]
         self.claim = self.claim or other.claim
         self.writes += other.writes
         self.saves += other.saves
         self.release = other.release or self.release
-        self.settle = [*self.settle, *other.settle]
+        if other.settle:
+            self.settle = [*self.settle, *other.settle]
         self.emit += other.emit
-        self.cancel = [*self.cancel, *other.cancel]
-        self.after = [*self.after, *other.after]
+        if other.cancel:
+            self.cancel = [*self.cancel, *other.cancel]
+        if other.after:
+            self.after = [*self.after, *other.after]
         self.start += other.start
         self.wait = self.wait or other.wait
 
@@ -230,9 +234,9 @@ RunStatus = Literal["done", "interrupted", "drained", "exhausted", "failed", "ca
 
 
 class Result:
-    """How a run ended. Only the public method raises `error`."""
+    """How a run ended. Only the public method raises `error`. `last`: what a graph inside left to be performed."""
 
-    __slots__ = ("asked", "command", "error", "status", "values")
+    __slots__ = ("asked", "command", "error", "last", "status", "values")
 
     def __init__(
         self,
@@ -241,8 +245,10 @@ class Result:
         asked: tuple[Interrupt, ...] = (),
         error: BaseException | None = None,
         command: Any = None,
+        last: Step | None = None,
     ) -> None:
         self.status, self.values, self.asked, self.error, self.command = status, values, asked, error, command
+        self.last = last
 
 
 Flow = Generator[Step, list[Event], T]

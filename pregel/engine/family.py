@@ -4,10 +4,12 @@
    drivers know one flow and nothing of subgraphs, and siblings share one transaction.
 2. In one exchange each flow is asked at most once, children before parents: a flow is never told about a Step that was
    not performed yet, and a parent hears of all its children at once.
-3. A subgraph task has two ends that may call user code, reading its input and writing its output; both run as ordinary
-   task bodies (`enter`, `leave`) in the driver.
+3. A subgraph task has two ends that may call user code, reading its input and writing its output; then they run as
+   ordinary task bodies (`enter`, `leave`) in the driver. Where they call none they are done here.
 4. At most `ROOM` children of one parent are live; the others wait in that parent's line, so a parent of thousands
-   costs the memory of a few.
+   the memory of a few.
+5. What a child leaves to be stored when it ends goes into the same Step as what its siblings want. Its parent hears of
+   the end once that was performed; at once when it left nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pregel.engine.above import addressed, for_graph_of
+from pregel.engine.body import leave_plainly
 from pregel.engine.calls import RETURN, GraphCall
 from pregel.engine.effects import (
     Cancel,
@@ -90,7 +93,7 @@ class Member:
 class Family:
     """The live members of one run and the news that wait for them."""
 
-    __slots__ = ("leaving", "levels", "owners", "root", "stopped")
+    __slots__ = ("ended", "leaving", "levels", "owners", "root", "stopped")
 
     def __init__(self, root: Member) -> None:
         self.root = root
@@ -98,6 +101,7 @@ class Family:
         self.levels: dict[int, dict[Member, list[Event] | None]] = {0: {root: None}}  # depth -> news by member
         self.stopped: set[Task] = set()  # tasks that the driver was told to cancel, and has not ended yet
         self.leaving: list[Task] = []  # subgraph tasks whose child is done and whose output is to be written
+        self.ended: dict[Task, tuple[Member, Event]] = {}  # what parents are to hear once the last steps are performed
 
     def run(self) -> Flow[Any]:
         """Turn the members' wishes into one Step at a time until the root is over."""
@@ -116,18 +120,21 @@ class Family:
                 except StopIteration as stop:
                     if member is self.root:
                         return stop.value
-                    self._over(member, stop.value)
+                    self._over(member, stop.value, batch)
                     continue
                 member.loads = len(step.load)
                 if member.loads or not step.wait:
                     answered.append(member)
                 self._take(member, step, batch)
-            batch.start += self.leaving
-            self.leaving = []
-            batch.wait = not answered and not later
+            if self.leaving:
+                batch.start += self.leaving
+                self.leaving = []
+            batch.wait = not (answered or later or self.ended)
             events = yield batch
             for member, news in later:
                 self._tell(member, *news)
+            if self.ended:
+                self._tell_ends()
             self._route(answered, events)
 
     def _next(self) -> tuple[Member, list[Event] | None]:
@@ -142,8 +149,20 @@ class Family:
     def _tell(self, member: Member, *events: Event) -> None:
         """Queue news for a member that is still alive."""
         if member.parent is None or member.parent.children.get(member.task) is member:  # type: ignore[arg-type]
-            level = self.levels.setdefault(member.depth, {})
-            level[member] = [*(level.get(member) or ()), *events]
+            level = self.levels.get(member.depth)
+            if level is None:
+                level = self.levels[member.depth] = {}
+            news = level.get(member)
+            if news is None:
+                level[member] = list(events)
+            else:
+                news.extend(events)
+
+    def _tell_ends(self) -> None:
+        """What the children that ended left was performed: their parents hear of them."""
+        for parent, event in self.ended.values():
+            self._tell(parent, event)
+        self.ended.clear()
 
     def _take(self, member: Member, step: Step, batch: Step) -> None:
         """Keep what concerns subgraphs, pass the rest on."""
@@ -167,7 +186,7 @@ class Family:
             step.cancel = [pair for pair in step.cancel if not self._cancel_child(member, pair[0])]
         batch.absorb(step)
 
-    def _entered(self, member: Member, event: Entered, cancelled: bool) -> None:
+    def _entered(self, member: Member, event: Entered, *, cancelled: bool) -> None:
         if cancelled or event.task in self.stopped:  # its input was being read when the cancel came
             self.stopped.discard(event.task)
             del self.owners[event.task]
@@ -199,7 +218,7 @@ class Family:
             ns,
             is_root=False,
             fresh=task.fresh and graph.checkpointer is not True,
-            parents={**parent.parents, parent.ns: task.checkpoint},
+            around=parent,
             home=task.id if graph.checkpointer is False or parent.journal is None else "",
             answers=task.answers if graph.checkpointer is False else None,
             output_keys=call.output_keys if call is not None else None,
@@ -219,27 +238,27 @@ class Family:
     def _live_frames(self, member: Member) -> list[Frame]:
         return [task.child for task in member.children if task.child is not None]
 
-    def _over(self, child: Member, result: Result) -> None:
+    def _over(self, child: Member, result: Result, batch: Step) -> None:
         """A child ended: its output is to be written, or its parent hears how its task ended."""
-        parent, task = child.parent, child.task
+        parent, task, last = child.parent, child.task, result.last
         assert parent is not None
         assert task is not None
         del parent.children[task]
-        if result.status in ("done", "parent") and (at := _commands(task, result)) is not None:
-            del self.owners[task]
-            self._tell(parent, Failed(task, ParentCommand(*at)))
-        elif result.status == "done" and isinstance(task, GraphCall):
-            del self.owners[task]
-            value = result.values if task.stream is None else task.stream.result
-            if (hand_over := task.node.subgraph.hand_over) is not None and task.stream is None:
-                value = hand_over(task.arg, value)
-            self._tell(parent, Done(task, [(RETURN, value)]))
-        elif result.status in ("done", "parent"):
-            task.phase, task.output = "leave", _output(result)
+        if last is not None:
+            if child.stream is not None:
+                child.stream.divert(last)
+            batch.absorb(last)
+        event = _end(task, result)
+        if event is None:
             self.leaving.append(task)
         else:
             del self.owners[task]
-            self._tell(parent, _news(task, result))
+            if parent.task is not None:
+                parent.task.touch()
+            if last is None:
+                self._tell(parent, event)
+            else:
+                self.ended[task] = parent, event
         if parent.line:
             self._admit(parent, *parent.line.popleft())
 
@@ -247,6 +266,8 @@ class Family:
         child = member.children.get(task)
         if child is not None:
             self._tell(child, Cancel())
+            return True
+        if task in self.ended:  # its end is news by itself
             return True
         waiting = next((pair for pair in member.line if pair[0] is task), None)
         if waiting is not None:
@@ -265,8 +286,7 @@ class Family:
         """Hand each event to the member it is about; members that asked for no event are answered too."""
         for member in answered:
             self._tell(member)
-        loads = [member for member in answered if member.loads]
-        cancelled = any(isinstance(event, Cancel) for event in events)
+        loads = [member for member in answered if member.loads] if answered else []
         for event in events:
             if isinstance(event, TaskEvent):
                 ended = isinstance(event, ENDS)
@@ -276,7 +296,7 @@ class Family:
                     if owner is not None and owner.task is not None:
                         owner.task.touch()  # a graph whose nodes come in is not idle, nor is what it runs in
                 if owner is not None and isinstance(event, Entered):
-                    self._entered(owner, event, cancelled)
+                    self._entered(owner, event, cancelled=any(isinstance(other, Cancel) for other in events))
                 elif owner is not None:
                     self._tell(owner, event)
             elif isinstance(event, Loaded):
@@ -309,14 +329,35 @@ def _prepare(frame: Frame, call: GraphCall) -> str:
     frame.before = frame.before if run.before is None else run.before
     frame.after = frame.after if run.after is None else run.after
     if call.fingerprint:
-        frame.metadata[FINGERPRINT] = call.fingerprint
+        frame.metadata = {**frame.metadata, FINGERPRINT: call.fingerprint}  # others share it
     return call.fingerprint
+
+
+def _end(task: Task, result: Result) -> Event | None:
+    """What its parent hears of a task whose child ended; None when its output is still to be written by its body."""
+    status = result.status
+    if status == "parent" and (at := _commands(task, result)) is not None:
+        return Failed(task, ParentCommand(*at))
+    if status == "done" and isinstance(task, GraphCall):
+        return Done(task, [(RETURN, _handed_over(task, result.values))])
+    if status not in ("done", "parent"):
+        return _news(task, result)
+    task.phase, task.output = "leave", _output(result)
+    if status == "done" and task.node.pure_output and task.clock is None and not task.frame.run.bodies_heard:
+        return leave_plainly(task)
+    return None
+
+
+def _handed_over(call: GraphCall, values: Any) -> Any:
+    """What the caller of a graph gets of its values, and what is stored for it."""
+    if call.stream is not None:
+        return call.stream.result
+    hand_over = call.node.subgraph.hand_over
+    return values if hand_over is None else hand_over(call.arg, values)
 
 
 def _commands(task: Task, result: Result) -> list[Command[Any]] | None:
     """The commands that go on to the code that called the graph, or to a graph further up; None when there are none."""
-    if result.status != "parent":
-        return None
     if isinstance(task, GraphCall):
         return addressed(task.parent, result.command)
     return [one for one in addressed(task, result.command) if not for_graph_of(task, one)] or None

@@ -37,6 +37,7 @@ class Run:
         "after",
         "around",
         "before",
+        "bodies_heard",
         "cache",
         "config",
         "context",
@@ -100,6 +101,7 @@ class Run:
         self.host: Host | None = None  # the driver, which hears what running tasks call
         self.multiplex: Multiplex  # set by the family, which may be needed only when a node calls a graph
         self.multiplexed = False
+        self.bodies_heard = False  # somebody listens to each task's body: none is spared
 
     @property
     def loop(self) -> Any:
@@ -141,6 +143,7 @@ class Frame:
         "after",
         "answers",
         "before",
+        "below",
         "caller",
         "changed_news",
         "emitted",
@@ -178,7 +181,7 @@ class Frame:
         is_root: bool = True,
         fresh: bool = False,
         output_keys: str | tuple[str, ...] | None = None,
-        parents: Mapping[str, str] | None = None,
+        around: Frame | None = None,
         home: str = "",
         answers: Mapping[str, Any] | None = None,
         caller: CallFuture[Any] | None = None,
@@ -197,8 +200,13 @@ class Frame:
         self.fresh = fresh  # nothing can be stored under this namespace
         self.tasks_fresh = True  # nothing can be stored under the namespaces of the next tasks
         self.stored = False  # whether state.checkpoint names a stored checkpoint
-        self.parents = dict(parents or {})
-        self.metadata = {"parents": self.parents, **run.metadata}  # of its checkpoints, beside source and step
+        self.below: tuple[str, Mapping[str, str], Mapping[str, Any]] | None = None
+        self.parents: Mapping[str, str]
+        self.metadata: Mapping[str, Any]  # of its checkpoints, beside source and step; shared with its siblings
+        if around is None:
+            self.parents, self.metadata = {}, {"parents": {}, **run.metadata}
+        else:
+            self.parents, self.metadata = around.within()
         self.state = State(self.plan)
         self.output_keys: str | tuple[str, ...] = graph.output_keys if output_keys is None else output_keys
         self.stream_keys: str | tuple[str, ...] = graph.stream_keys if output_keys is None else output_keys
@@ -212,6 +220,14 @@ class Frame:
         self.last_values: Any = None
         self.seen_news: set[str] = set()  # seen entries and channels that changed without a checkpoint of their own
         self.changed_news: dict[str, None] = {}
+
+    def within(self) -> tuple[Mapping[str, str], Mapping[str, Any]]:
+        """The parents and the metadata of the graphs that this step's tasks run: one object for all of them."""
+        checkpoint = self.state.checkpoint
+        if self.below is None or self.below[0] != checkpoint:
+            parents = {**self.parents, self.ns: checkpoint}
+            self.below = checkpoint, parents, {"parents": parents, **self.run.metadata}
+        return self.below[1:]
 
     def note(self, applied: Applied) -> None:
         """Remember what an apply changed until the next checkpoint carries it."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from pregel.engine.command import command_writes
 from pregel.engine.frame import Frame
-from pregel.engine.state import hand_out
+from pregel.engine.state import COPIERS, hand_out
 from pregel.errors import EmptyInputError
 from pregel.types import Command
 
@@ -40,4 +40,10 @@ def input_writes(frame: Frame, value: Any) -> list[tuple[str, Any]]:
 
 
 def _own(value: Any) -> Any:
-    return {key: hand_out(item) for key, item in value.items()} if type(value) is dict else hand_out(value)
+    if type(value) is not dict:
+        return hand_out(value)
+    owned = value.copy()
+    for key, item in value.items():
+        if type(item) in COPIERS:
+            owned[key] = COPIERS[type(item)](item)
+    return owned

@@ -119,32 +119,24 @@ class Journal(Authority):
             self.heed(asked)
         return True
 
-    def encode(self, step: Step, writes: list[TaskWrites], saves: list[Save]) -> Append | None:
-        """The append for a step and its general records; None when they are held for the end."""
+    def records_of(self, step: Step) -> tuple[list[TaskWrites], Sequence[Save | Lone]]:
+        """A step's records, usual supersteps as they are where the ledger takes them so."""
+        if self.ledger.takes_lone and self.durability != "exit":
+            return step.writes, step.saves
+        return step.records()
+
+    def encode(self, step: Step, writes: list[TaskWrites], saves: Sequence[Save | Lone]) -> Append | None:
+        """The append for a step and its records; None when they are held for the end."""
         if self.durability == "exit":
-            writes, saves = self._hold(step, writes, saves)
+            writes, saves = self._hold(step, writes, saves)  # type: ignore[arg-type]  # then all are general
             if self.claimed and step.release is None:
                 return None
         append = Append(self.thread, self.row.tno, self.epoch, self.token, self.seq, 0, lease.new_mark(), step.release)
         for record in writes:
-            if self.lost and record.checkpoint in self.lost:
-                continue
-            try:
-                self.ledger.add_writes(record, append)
-            except SerializationError as error:  # what its siblings wrote is stored all the same
-                self.failure = self.failure or error
-                self.torn.add(record.checkpoint)
+            self._add_writes(record, append)
         for save in saves:
-            if self.failure is not None and (save.parent in self.torn or save.parent in self.lost):
-                self.lost.add(save.id)
-                continue
-            try:
-                self.ledger.add_save(save, append, self.seq + append.k + 1)
-            except SerializationError as error:
-                self.failure = self.failure or error
-                self.lost.add(save.id)
-            else:
-                append.k += 1
+            if not (isinstance(save, Lone) and self.failure is None and self._add_lone(save, append)):
+                self._add_save(save, append)
         if self.failure is not None and append.release is not None:
             append.release = Release("failed", f"{type(self.failure).__name__}: {self.failure.message}")
         append.k = append.k or 1
@@ -152,6 +144,39 @@ class Journal(Authority):
             append.claim = self.claim()
         self.seq += append.k
         return append
+
+    def _add_writes(self, record: TaskWrites, append: Append) -> None:
+        if self.lost and record.checkpoint in self.lost:
+            return
+        try:
+            self.ledger.add_writes(record, append)
+        except SerializationError as error:  # what its siblings wrote is stored all the same
+            self.failure = self.failure or error
+            self.torn.add(record.checkpoint)
+
+    def _add_lone(self, lone: Lone, append: Append) -> bool:
+        """Add a usual superstep as it is; False when a value was refused: the general records say which, and why."""
+        try:
+            self.ledger.add_lone(lone, append, self.seq + append.k + 1)
+        except SerializationError:
+            return False
+        append.k += 1
+        return True
+
+    def _add_save(self, save: Save | Lone, append: Append) -> None:
+        if isinstance(save, Lone):
+            self._add_writes(save.wrote(), append)
+            save = save.saved()
+        if self.failure is not None and (save.parent in self.torn or save.parent in self.lost):
+            self.lost.add(save.id)
+            return
+        try:
+            self.ledger.add_save(save, append, self.seq + append.k + 1)
+        except SerializationError as error:
+            self.failure = self.failure or error
+            self.lost.add(save.id)
+        else:
+            append.k += 1
 
     def _hold(self, step: Step, wrote: list[TaskWrites], saved: list[Save]) -> tuple[list[TaskWrites], list[Save]]:
         """Keep records for the end; what must go out now anyway is returned."""
@@ -216,8 +241,8 @@ class BlockingJournal(Journal):
 
     def store(self, step: Step) -> None:
         """Store a step's records as the durability says."""
-        writes, saves = step.records()
-        if missing := self.ledger.missing(writes, saves):
+        writes, saves = self.records_of(step)
+        if missing := self.ledger.missing(writes, saves):  # type: ignore[arg-type]  # one that takes a Lone asks nothing
             self.saver.intern(missing)
         failed = self.failure
         append = self.encode(step, writes, saves)

@@ -153,16 +153,23 @@ def close(
     command: Any = None,
     reason: str = "",
 ) -> Flow[Result]:
-    """The last step of a frame: what waits is stored and shown, the root gives the thread back."""
+    """The last step of a frame: what waits is stored and shown, the root gives the thread back.
+
+    A graph inside leaves its last step to the family, with what it ended in.
+    """
     if frame.journal is not None and frame.is_root:
         why = f"{type(error).__name__}: {told(error, str)}" if error else ""
         step.release = Release(THREAD_STATUS[status], reason or why)
     if frame.traced and step.saves:
         show_checkpoint(frame, step, plan(frame.plan, frame), None)
-    step.wait = False
+    last: Step | None = None
     if step.stores or step.emit:
-        yield step
-    return Result(status, final_values(frame), asked, error, command)
+        if frame.is_root:
+            step.wait = False
+            yield step
+        else:
+            last = step
+    return Result(status, final_values(frame), asked, error, command, last)
 
 
 def _stopped(frame: Frame, step: Step, status: RunStatus, why: str) -> Flow[Result]:

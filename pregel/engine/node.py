@@ -78,6 +78,7 @@ class ChannelWrite:
         self.maps = any(entry.mapper is not None for entry in self.entries)  # writing calls user code
         plain = all(e.value is not PASSTHROUGH and e.mapper is None and not e.skip_none for e in self.entries)
         self.constant = [(e.channel, e.value) for e in self.entries] if plain else None
+        self.plain = not self.maps
 
     def write(self, output: Any, out: Writes) -> None:
         if self.constant is not None:
@@ -99,6 +100,7 @@ class ConstantWrite:
     __slots__ = ("constant",)
     asks: Literal[False] = False
     maps = False
+    plain = True
 
     def __init__(self, writes: Writes) -> None:
         self.constant = writes
@@ -141,6 +143,7 @@ class PregelNode:
         "plain",
         "pure",
         "pure_input",
+        "pure_output",
         "retry_policy",
         "subgraph",
         "subgraphs",
@@ -196,6 +199,7 @@ class PregelNode:
             self.asks = self.asks or writer.asks
             maps = maps or getattr(writer, "maps", False)
         self.pure = bound is None and mapper is None and not self.asks and not maps
+        self.pure_output = not self.asks and all(getattr(w, "plain", False) for w in writers)  # writing calls none
         self.plain = bound.plain if bound is not None else None
         self.changing, self.constant = _split(self.writers)
         self.direct = not (self.pure or timeout or self.retry_policy)
@@ -217,7 +221,7 @@ class PregelNode:
         """A copy that looks into the cache before it calls anything."""
         node = copy(self)
         node.caching = caching
-        node.plain, node.asks, node.pure_input = None, True, False
+        node.plain, node.asks, node.pure_input, node.pure_output = None, True, False, False
         if node.subgraph is None:
             node.bound = caching
         return node

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TASKS, START, END, INPUT, INTERRUPT_SEEN = "__pregel_tasks", "__start__", "__end__", "__input__", "__interrupt__"
 HIDDEN = "langsmith:hidden"
 PUSH_TRIGGERS = (PUSH,)
+MANY = 32  # changed channels: then it pays to ask first which of them wake anybody
 
 
 class Policies(NamedTuple):
@@ -64,6 +65,7 @@ class Plan:
     __slots__ = (
         "channels",
         "consumers",
+        "expiring",
         "finishers",
         "has_subgraphs",
         "hidden",
@@ -106,10 +108,11 @@ class Plan:
         self.hidden = frozenset(name for name, node in nodes.items() if HIDDEN in node.tags)
         self.has_subgraphs = any(node.subgraph is not None for node in nodes.values())
         self.finishers = [name for name, channel in self.channels.items() if channel.finishes]
+        self.expiring = frozenset(name for name, channel in self.channels.items() if channel.expires)
         self.consumers = frozenset(name for name, channel in self.channels.items() if channel.consumes)
         self.logged = frozenset(n for n, c in self.channels.items() if c.growth is not None or c.snapshots)
         self.untracked = frozenset(of_kind(self.channels, UntrackedValue))
-        self.initially_live = [n for n, channel in self.channels.items() if channel.expires and channel.is_available()]
+        self.initially_live = [name for name in self.expiring if self.channels[name].is_available()]
         self.output_keys = (output_channels,) if isinstance(output_channels, str) else tuple(output_channels)
 
 
@@ -136,6 +139,8 @@ def _candidates(graph: Plan, updated: list[str] | None) -> Iterable[str]:
     if updated is None:
         return graph.nodes
     wakes = graph.trigger_to_nodes
+    if len(updated) > MANY:
+        updated = list(wakes.keys() & updated)
     found: Sequence[str] = ()
     for channel in updated:
         names = wakes.get(channel)

@@ -23,7 +23,7 @@ from pregel.engine.journal import BlockingJournal, Journal
 from pregel.engine.recorder import MANY, MOMENT, Recorder, ends_of
 
 if TYPE_CHECKING:
-    from pregel.checkpoint.records import Load, Page, Save, TaskWrites
+    from pregel.checkpoint.records import Load, Lone, Page, Save, TaskWrites
     from pregel.engine.effects import Chunk, Loaded, Step
     from pregel.engine.frame import Post
     from pregel.engine.running import Running
@@ -48,7 +48,7 @@ class Recording(Journal):
         assert self.recorder is not None
         return self.recorder
 
-    def encode(self, step: Step, writes: list[TaskWrites], saves: list[Save]) -> Append | None:
+    def encode(self, step: Step, writes: list[TaskWrites], saves: Sequence[Save | Lone]) -> Append | None:
         failed = self.failure
         through, again = ends_of(writes)
         append = super().encode(step, writes, saves)

@@ -272,6 +272,7 @@ def _operation(graph: Pregel) -> dict[str, Any]:
 def traced(driver: BlockingDriver | AwaitingDriver, frame: Frame, telemetry: Telemetry) -> None:
     """Have a run that starts now leave spans."""
     trail = Trail(telemetry, frame)
+    frame.run.bodies_heard = True
     driver.flow = trail.follow(driver.flow)
     driver.body = trail.body
     if driver.loop_body is not None:

@@ -54,8 +54,20 @@ class View:
         self.keys = frozenset(keys)
         self.values: dict[str, Any] = {}
         self.containers: dict[str, Callable[[Any], Any]] = {}
+        values, containers = self.values, self.containers
         for key in keys:
-            self.refresh(key, channels[key], channels[key].is_available())
+            channel = channels[key]
+            if channel.bare:
+                value = channel.value
+                if value is MISSING:
+                    continue
+            elif channel.is_available():
+                value = channel.get()
+            else:
+                continue
+            values[key] = value
+            if type(value) in COPIERS:
+                containers[key] = COPIERS[type(value)]
 
     def refresh(self, key: str, channel: BaseChannel[Any, Any, Any], available: bool) -> None:
         """Take in what the channel holds now."""
@@ -113,7 +125,7 @@ class State:
         self.live: set[str] = set()  # available channels that an empty update may change
         self.views: dict[int, View] = {}  # id of a tuple of keys -> its view
         self.kept: list[tuple[str, ...]] = []  # those tuples, so that their ids stay theirs
-        self.viewed: dict[str, list[View]] = {}  # channel -> the views that show it
+        self.viewed: dict[str, tuple[View, ...]] = {}  # channel -> the views that show it
 
     def restore(self, values: Mapping[str, Any], counters: Mapping[str, int]) -> None:
         """Fill the channels from stored values."""
@@ -138,11 +150,20 @@ class State:
                     break
             else:
                 view = View(keys, self.channels)
-                for key in view.keys:
-                    self.viewed.setdefault(key, []).append(view)
+                self._index(view)
             self.views[id(keys)] = view
             self.kept.append(keys)
         return view
+
+    def _index(self, view: View) -> None:
+        """Note which channels a view shows."""
+        viewed, alone = self.viewed, (view,)
+        if not viewed:
+            self.viewed = dict.fromkeys(view.keys, alone)
+            return
+        for key in view.keys:
+            others = viewed.get(key)
+            viewed[key] = alone if others is None else (*others, view)
 
     def read(self, keys: tuple[str, ...]) -> dict[str, Any]:
         """The available values of these channels, for the receiver to keep."""

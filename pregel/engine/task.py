@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pregel.engine.node import PregelNode
 
 PUSH, HANDLER = "__pregel_push", "node_error_handler"
-LAST = 1 << 62  # a place after all Sends
 PULL_TEXT = f"~{PULL}, "
 Path = tuple[Any, ...]
 
@@ -110,8 +109,8 @@ class Task(Running):
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Where its writes stand: pulled nodes by name, then Sends by index, then error handlers."""
-        return self.path if self.origin is None else (PUSH, LAST, self.path_text)
+        """Where its writes stand: pulled nodes by name, then Sends by index; an error handler's behind its node's."""
+        return self.path if self.origin is None else (*self.origin.path, HANDLER)
 
     def again(self) -> Task:
         """The next attempt."""

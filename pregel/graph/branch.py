@@ -57,7 +57,7 @@ class BranchWriter:
             return values.get(ROOT)
         if self.mapper is not None:
             return self.mapper(values)
-        if self.spec.input_schema is None and isinstance(output, dict):
+        if self.spec.input_schema is None and isinstance(output, dict) and not output.keys() <= values.keys():
             return {**output, **values}
         return values
 

@@ -36,13 +36,13 @@ class StateWriter:
     """
 
     __slots__ = (
-        "_plain",
         "_warned",
         "channels",
         "checks",
         "ends",
         "managed",
         "node",
+        "plain",
         "router",
         "unknown_keys",
     )
@@ -68,17 +68,17 @@ class StateWriter:
         self.checks = checks or {}
         self.unknown_keys: UnknownKeys = "ignore" if surplus else unknown_keys
         self.ends = ends
-        self._plain = not self.checks
+        self.plain = not self.checks  # no user code looks at what is written
         self._warned: set[str] = set()
 
     def admit(self, value: Any) -> None:
         """Raise what `write` would raise for this, an input; one that cannot be refused is not looked at."""
-        if not (self._plain and type(value) is dict and value.keys() <= self.channels.keys()):
+        if not (self.plain and type(value) is dict and value.keys() <= self.channels.keys()):
             self.write(value, [])
 
     def write(self, output: Any, out: Writes) -> None:
         """Append the writes for what the node returned."""
-        if type(output) is dict and self._plain and output.keys() <= self.channels.keys():
+        if type(output) is dict and self.plain and output.keys() <= self.channels.keys():
             out.extend(output.items())
         elif isinstance(output, Command):
             self._commands([output], out)
@@ -175,7 +175,7 @@ class RootWriter(StateWriter):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._plain = False
+        self.plain = False
 
     def update(self, update: Any, out: Writes, unknown_keys: UnknownKeys) -> None:
         values = [value for _, value in update] if isinstance(update, _Pairs) else [update]
@@ -206,7 +206,9 @@ class InputWriter(StateWriter):
         self.strict = strict
 
     def write(self, output: Any, out: Writes) -> None:
-        if isinstance(output, dict):
+        if type(output) is dict and self.plain and output.keys() <= self.channels.keys():
+            out.extend(output.items())
+        elif isinstance(output, dict):
             self.update(output, out, "error" if self.strict else "warn")
         elif output is not None:
             pairs = pairs_of(output, self.channels)

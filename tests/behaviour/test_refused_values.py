@@ -32,6 +32,22 @@ def test_a_value_that_is_refused_costs_no_siblings_work(run: Runner, saver: Save
     assert calls == ["y"]
 
 
+def test_a_value_that_a_subgraph_cannot_store_costs_no_siblings_work(run: Runner, saver: Saver, thread: Thread) -> None:
+    calls: list[str] = []
+    bad: list[Any] = [object()]
+    gate = Gate()
+    inner = parallel("x", x=gate.holds(lambda state: {"a": ["x"], "b": bad[0]})).compile()
+    app = parallel("sub", "y", sub=inner, y=gate.shows(mark("y", calls))).compile(checkpointer=saver)
+
+    with pytest.raises(SerializationError):
+        all_in_one_batch(run, app, thread("1"), gate)
+
+    assert [task.result for task in run.state(app, thread("1")).tasks] == [None, {"a": ["y"]}]
+    bad[0] = "fine"
+    assert run.invoke(app, None, thread("1")) == {"a": ["x", "y"], "b": "fine"}
+    assert calls == ["y"]
+
+
 def test_a_sibling_that_still_runs_when_a_value_is_refused_is_waited_for_and_kept(
     run: Runner, saver: Saver, thread: Thread
 ) -> None:

@@ -55,7 +55,10 @@ def silent(state: dict[str, Any]) -> None:
 
 
 def deep() -> Pregel:
-    """Two Sends to a node with a subgraph in it, in which a node runs beside a subgraph of two steps."""
+    """Two Sends to a node with a subgraph in it, in which a node runs beside a subgraph of two steps.
+
+    Where the outer one leads is asked of user code, so its output is written in a task body; the inner one's is not.
+    """
     inner = StateGraph(State)
     inner.add_node("x", note("x"))
     inner.add_node("y", silent)
@@ -74,7 +77,7 @@ def deep() -> Pregel:
     outer.add_node("after", note("after"))
     outer.add_edge(START, "route")
     outer.add_conditional_edges("route", lambda state: [Send("sub", {"log": [], "item": n}) for n in (1, 2)], ["sub"])
-    outer.add_edge("sub", "after")
+    outer.add_conditional_edges("sub", lambda state: "after", ["after"])
     return outer.compile()
 
 

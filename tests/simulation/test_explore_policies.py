@@ -22,7 +22,7 @@ def test_the_question_of_a_handler_is_asked_once_and_answered_across_every_death
     report = crash_matrix(asking_handler(), IN, Command(resume="yes"))
 
     assert [("refund?",), ()] == [end.asked for end in report.ends]
-    assert ["in", "work/1", "refund yes", "end/3"] == report.ends[1].values["log"]
+    assert ["in", "refund yes", "work/1", "end/3"] == report.ends[1].values["log"]
 
 
 def test_a_limit_that_is_passed_at_any_time_ends_the_same_after_every_death() -> None:

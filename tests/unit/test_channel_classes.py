@@ -6,7 +6,7 @@ import copy
 import operator
 import pickle
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypedDict
 
 import pytest
 
@@ -26,6 +26,7 @@ from pregel.channels import (
     UntrackedValue,
 )
 from pregel.errors import EmptyChannelError
+from pregel.graph import START, StateGraph
 from tests.unit.few_channels import Channel, adder, barrier, delta, joined, value_of
 
 # -- equality, as the builder merges schemas ---------------------------------------------------------------------------
@@ -214,3 +215,23 @@ def test_an_update_from_a_mixin_loses_our_promise_too() -> None:
 def test_missing_is_one_object(same: Callable[[Any], Any]) -> None:
     assert same(MISSING) is MISSING
     assert repr(MISSING) == "MISSING"
+
+
+class Doubling(LastValue[int]):
+    def update(self, values: Sequence[int]) -> bool:
+        return super().update([value * 2 for value in values])
+
+    def get(self) -> int:
+        return super().get() + 1
+
+
+class Doubled(TypedDict):
+    n: Annotated[int, Doubling(int)]
+
+
+def test_what_a_class_of_the_users_makes_of_a_first_write_and_of_its_value_counts() -> None:
+    builder = StateGraph(Doubled)
+    builder.add_node("node", lambda state: {"n": state["n"]})
+    builder.add_edge(START, "node")
+
+    assert {"n": 11} == builder.compile().invoke({"n": 2})
