@@ -87,7 +87,7 @@ class Ledger:
         self._next_ns = max(self._next_ns, opened.thread.next_ns)
         for saved in opened.saved:
             if saved is not None:
-                self._manifests[saved.ns] = saved.manifest
+                self._manifests[saved.ns] = saved.manifest.manifest
 
     def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save] = ()) -> set[str]:
         """Names in these records that the store has not interned."""

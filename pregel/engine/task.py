@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pregel.checkpoint.keys import PULL as PULL
-from pregel.checkpoint.keys import TaskName, hash16, task_parts
-from pregel.engine.ids import uuid_text
+from pregel.checkpoint.keys import TaskName, task_parts, uuid_of
 from pregel.engine.running import Running
 from pregel.engine.state import hand_out
 from pregel.errors import NodeError
@@ -76,7 +75,7 @@ class Task(Running):
     def id(self) -> str:
         """The task id, hashed when it is first needed."""
         if not self._id:
-            self._id = uuid_text(hash16(self.parts))
+            self._id = uuid_of(self.parts)
         return self._id
 
     @property

@@ -46,7 +46,7 @@ GUARDS = frozenset({"append", "release", "claim", "create", "standing", "add_chu
 """The statements of an append, which each saver performs in its own way."""
 
 _ASKED = """
-    thread threads renew held ask namespace newest newest_id newest_before checkpoint manifest values writes
+    thread threads renew held ask look namespace newest newest_id newest_before checkpoint manifest values writes
     page_namespace page_thread page_all names name intern
     make_thread touch add_namespaces add_checkpoints add_values add_writes delete_checkpoint
     lock_thread tombstone add_tombstone
