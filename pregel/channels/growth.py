@@ -69,7 +69,8 @@ class Growth:
     def note(self, writes: Sequence[Any]) -> None:
         """The reducer has folded these writes in."""
         self.noted = True
-        self.add(writes)
+        if len(self.writes) < 2:
+            self.writes.append(writes)
         if not self.appends:
             if self.kept:
                 self.wrote += writes

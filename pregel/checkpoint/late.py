@@ -27,6 +27,11 @@ from pregel.errors import SerializationError, told
 ATOMS = frozenset((type(None), bool, int, float, str, bytes))
 """What is immutable, and what our serialiser never refuses."""
 
+NUMBERS = frozenset((type(None), bool, int, float))
+"""Of these a short list is small enough for a manifest, so it never has a log."""
+
+FEW = 6
+
 Said = tuple[Any, ...]
 """The fields of a TaskWrites; those of a Save with its seq and when it was made; or those of a Lone with them, with a
 number in the place of its metadata and, where its lineage follows from the record before it, None in the place of that.
@@ -184,33 +189,52 @@ class LateLedger(Ledger):
             for channel, value in writes:
                 if channel == ERROR and isinstance(value, BaseException):
                     value = told(value)
-                safe.append((channel, value if type(value) in atoms else Encoded(self._encode(value))))
+                safe.append((channel, value if type(value) in atoms else self._safe(value)))
         except SerializationError as error:
             raise self._placed(error, channel, name) from None
         return tuple(safe)
 
     def _safe_values(self, ns: str, changed: Iterable[tuple[str, Any]], owner: object) -> list[Any]:
         self._begin(owner)
-        plain = self._kept
+        plain, known = self._kept, self._tips
         safe: list[Any] = []
-        tips: dict[str, Tip | None] = {}
+        tips: dict[tuple[str, str], Tip | None] = {}
         channel = ""
         try:
             for channel, value in changed:
-                kept = value
-                if type(value) in LOGGED:
-                    kept = self._stored(value, self._tips.get((ns, channel)))
-                    tips[channel] = kept.tip
-                else:
-                    tips[channel] = None
-                    if type(value) not in plain:
-                        kept = Encoded(self._encode(value))
+                kept, tip = value, None
+                kind = type(value)
+                if kind in LOGGED:
+                    tip = known.get((ns, channel))
+                    if tip is None and kind is Log and (few := self._few(value.value, NUMBERS)) is not None:
+                        kept = few
+                    else:
+                        kept = self._stored(value, tip)
+                        tip = kept.tip
+                elif kind not in plain:
+                    kept = self._safe(value)
+                if tip is not None or known:
+                    tips[ns, channel] = tip
                 safe.append(kept)
         except SerializationError as error:
             raise self._placed(error, channel) from None
-        self._forget_tips(ns, tips)
-        self._tips.update({(ns, channel): tip for channel, tip in tips.items() if tip is not None})
+        for place, tip in tips.items():
+            if tip is None:
+                known.pop(place, None)
+            else:
+                known[place] = tip
         return safe
+
+    def _safe(self, value: Any) -> Any:
+        """A value that nothing changes any more."""
+        few = self._few(value, self._atoms)
+        return Encoded(self._encode(value)) if few is None else few
+
+    def _few(self, value: Any, kinds: frozenset[type]) -> tuple[Any, ...] | None:
+        """The items of a short list of such values, which becomes a list again when rows are made."""
+        if type(value) is list and len(value) <= FEW and self._atoms and kinds.issuperset(map(type, value)):
+            return tuple(value)
+        return None
 
 
 class Translator(Ledger):
@@ -231,7 +255,9 @@ class Translator(Ledger):
         self.lineages[save.ns] = bytes(save.lineage)
 
     def _encode(self, value: Any) -> tuple[str, bytes]:
-        return value if value.__class__ is Encoded else super()._encode(value)
+        if value.__class__ is Encoded:
+            return value  # type: ignore[no-any-return]
+        return super()._encode(list(value) if value.__class__ is tuple else value)
 
     def _stored(self, value: Log | Batched | Stored, tip: Tip | None) -> Stored:
         return value if isinstance(value, Stored) else super()._stored(value, tip)

@@ -87,7 +87,8 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
 
 
 def _changed(name: str, channels: Channels, changed: dict[str, bool], updated: list[str]) -> None:
-    changed[name] = available = channels[name].is_available()
+    channel = channels[name]
+    changed[name] = available = channel.value is not MISSING if channel.bare else channel.is_available()
     if available:
         updated.append(name)
 
@@ -180,11 +181,18 @@ def stored_values(state: State, names: Collection[str]) -> list[Any]:
     if not logged or logged.isdisjoint(names):
         found = [channels[name] for name in names]
         return [channel.value if channel.bare else channel.checkpoint() for channel in found]
-    return [_logged(channels[name]) if name in logged else channels[name].checkpoint() for name in names]
+    stored: list[Any] = []
+    for name in names:
+        channel = channels[name]
+        if name in logged:
+            stored.append(_logged(channel))
+        else:
+            stored.append(channel.value if channel.bare else channel.checkpoint())
+    return stored
 
 
 def _logged(channel: BaseChannel[Any, Any, Any]) -> Any:
-    value = channel.checkpoint()
+    value = channel.value if channel.bare else channel.checkpoint()
     if value is MISSING and channel.snapshots:
         value = channel.snapshot()  # type: ignore[attr-defined]  # the class says that it is there
     return value if channel.growth is None else channel.growth.log(value)

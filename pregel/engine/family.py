@@ -244,6 +244,7 @@ class Family:
         assert parent is not None
         assert task is not None
         del parent.children[task]
+        task.child = None  # its frame goes now, not when garbage is collected
         if last is not None:
             if child.stream is not None:
                 child.stream.divert(last)

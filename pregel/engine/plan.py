@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pregel.channels import BaseChannel, UntrackedValue
+from pregel.channels import MISSING, BaseChannel, UntrackedValue
 from pregel.channels.base import of_kind
 from pregel.checkpoint.keys import pull_text
 from pregel.engine.node import PregelNode
@@ -126,9 +126,12 @@ def plan(graph: Plan, frame: Frame) -> list[Task]:
     for name in _candidates(graph, updated):
         node, seen = graph.nodes[name], state.seen.get(name)
         for trigger in node.triggers:
-            newer = seen is None or counters.get(trigger, 0) > seen.get(trigger, 0)
-            if newer and channels[trigger].is_available():
-                if node.keys or not isinstance(node.channels, str) or channels[node.channels].is_available():
+            if seen is None or counters.get(trigger, 0) > seen.get(trigger, 0):
+                channel = channels[trigger]
+                if channel.value is MISSING if channel.bare else not channel.is_available():
+                    continue
+                reads = node.channels
+                if node.keys or reads == trigger or not isinstance(reads, str) or channels[reads].is_available():
                     tasks.append(Task(frame, name, node, graph.pulls[name], graph.triggers[name]))
                 break
     return tasks

@@ -19,6 +19,8 @@ from pregel.engine.ids import ROOT_LINEAGE, Lineage
 if TYPE_CHECKING:
     from pregel.engine.plan import Plan
 
+FEW = 16  # keys, which are read for a single task without a view: a graph of one step reads them once
+
 COPIERS: dict[type, Callable[[Any], Any]] = {
     t: t.copy for t in (list, dict, set, bytearray, deque, defaultdict, OrderedDict, Counter)
 }
@@ -103,6 +105,7 @@ class State:
         "live",
         "parents",
         "plan",
+        "read_once",
         "seen",
         "step",
         "stop",
@@ -124,7 +127,8 @@ class State:
         self.lineage: Lineage | bytes = ROOT_LINEAGE
         self.live: set[str] = set()  # available channels that an empty update may change
         self.views: dict[int, View] = {}  # id of a tuple of keys -> its view
-        self.kept: list[tuple[str, ...]] = []  # those tuples, so that their ids stay theirs
+        self.read_once: set[int] = set()  # ids of tuples of keys that were read and have no view yet
+        self.kept: list[tuple[str, ...]] = []  # all those tuples, so that their ids stay theirs
         self.viewed: dict[str, tuple[View, ...]] = {}  # channel -> the views that show it
 
     def restore(self, values: Mapping[str, Any], counters: Mapping[str, int]) -> None:
@@ -166,9 +170,28 @@ class State:
             viewed[key] = alone if others is None else (*others, view)
 
     def read(self, keys: tuple[str, ...]) -> dict[str, Any]:
-        """The available values of these channels, for the receiver to keep."""
-        view = self.views.get(id(keys)) or self.view(keys)
+        """The available values of these channels, for the receiver to keep. A few keys get a view if they come again."""
+        place = id(keys)
+        view = self.views.get(place)
+        if view is None:
+            if len(keys) <= FEW and place not in self.read_once:
+                self.read_once.add(place)
+                self.kept.append(keys)
+                return self._read(keys)
+            view = self.view(keys)
         return view.hand_out()
+
+    def _read(self, keys: tuple[str, ...]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for key in keys:
+            channel = self.channels[key]
+            if channel.bare or channel.is_available():
+                value = channel.value if channel.bare else channel.get()
+                if value is MISSING:
+                    continue
+                copier = COPIERS.get(type(value))
+                values[key] = value if copier is None else copier(value)
+        return values
 
     def fresh(self, keys: tuple[str, ...], writes: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """The same with these writes applied on top, without changing any channel."""
