@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pregel.channels.base import Missing
+from pregel.channels.base import MISSING, Missing
 from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
 from pregel.checkpoint.keys import Names, lineage_after, pull_text
@@ -32,20 +32,17 @@ NUMBERS = frozenset((type(None), bool, int, float))
 
 FEW = 6
 
+GONE = ...
+"""Stands for an empty channel: `MISSING` is an object that the garbage collector would follow."""
+
 Said = tuple[Any, ...]
 """The fields of a TaskWrites; those of a Save with its seq and when it was made; or those of a Lone with them, with a
 number in the place of its metadata and, where its lineage follows from the record before it, None in the place of that.
-So what is kept of the usual superstep is a plain tuple of plain tuples, which the garbage collector soon leaves alone:
-what a run has kept is never looked at again while it goes on."""
+A value in it is what nobody can change, `GONE`, a tuple (type, bytes) of what is encoded already, a tuple of None and the
+items of a short list, or a `Stored`. So what is kept is mostly a plain tuple of plain tuples, which the garbage collector
+soon leaves alone: what a run has kept is not looked at again while it goes on."""
 
 WRITES, LONE = len(TaskWrites._fields), len(Lone._fields) + 2
-CHANGED = Save._fields.index("changed")
-
-
-class Encoded(tuple[str, bytes]):
-    """A value that is encoded already."""
-
-    __slots__ = ()
 
 
 class LateLedger(Ledger):
@@ -91,20 +88,22 @@ class LateLedger(Ledger):
 
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         append.ledger = self
-        self._number(save.metadata)
-        changed, kept = save.changed, self._kept
-        for _, value in changed.values():
-            if type(value) not in kept:
-                safe = self._safe_values(save.ns, [(name, value) for name, (_, value) in changed.items()], append)
-                news = zip(changed.items(), safe, strict=True)
-                changed = {name: (counter, value) for (name, (counter, _)), value in news}
-                break
-        else:
-            self._forget_tips(save.ns, changed)
-        self._heads[save.ns] = save.id
+        ns, id, parent, step, source, metadata, lineage, changed, seen, updated, applied = save
+        number = self._number(metadata)
+        values = self._safe_values(ns, [(name, value) for name, (_, value) in changed.items()], append)
+        news = tuple([(name, at[0], value) for (name, at), value in zip(changed.items(), values, strict=True)])
+        marks = tuple([(node, tuple(counters.items())) for node, counters in seen.items()])
+        self._heads[ns] = id
         self._encoded.clear()  # the next step's reducers may grow a value in place
-        made = time.time() if now is None else now
-        append.said.append((*save[:CHANGED], changed, *save[CHANGED + 1 :], at, made))
+        append.said.append(
+            (
+                *(ns, id, parent, step, source, number, bytes(lineage), news, marks),
+                None if updated is None else tuple(updated),
+                tuple(applied),
+                at,
+                time.time() if now is None else now,
+            )
+        )
 
     def add_lone(self, lone: Lone, append: Append, at: int) -> None:
         append.ledger = self
@@ -121,8 +120,12 @@ class LateLedger(Ledger):
                 break
         if not self._kept.issuperset(map(type, values)):
             values = tuple(self._safe_values(ns, zip(changed, values, strict=True), lone))
-        elif self._tips:
-            self._forget_tips(ns, changed)
+        else:
+            if self._tips:
+                for channel in changed:
+                    self._tips.pop((ns, channel), None)
+            if MISSING in values:
+                values = tuple([GONE if value is MISSING else value for value in values])
         if self._encoded:
             self._encoded.clear()
         digest = None if self._heads.get(ns) == parent else bytes(lineage)
@@ -142,12 +145,6 @@ class LateLedger(Ledger):
             self._metadata.append(metadata)
         return number
 
-    def _forget_tips(self, ns: str, channels: Iterable[str]) -> None:
-        """These channels hold no log now."""
-        if self._tips:
-            for channel in channels:
-                self._tips.pop((ns, channel), None)
-
     def translate(self, said: Iterable[Said]) -> Append:
         """The rows of what was said, in an append that is sent nowhere. To be called in the order of the appends."""
         rows = Append("", 0, 0, b"", 0, 0, b"")
@@ -164,7 +161,7 @@ class LateLedger(Ledger):
                 self._intern(translator.missing((wrote,), (save,)))
                 translator.add_writes(wrote, rows)
             else:
-                save = Save(*fields_of[:-2])
+                save = self._save(fields_of[:-2])
                 self._intern(translator.missing(saves=(save,)))
             translator.add_save(save, rows, *fields_of[-2:])
         return rows
@@ -173,7 +170,15 @@ class LateLedger(Ledger):
         *said, number, digest = fields_of
         ns, name = said[0], said[4]
         lineage = digest or lineage_after(self._translator.lineages[ns], [pull_text(name)])
-        return Lone._make([*said, self._metadata[number], lineage])
+        lone = Lone._make([*said, self._metadata[number], lineage])
+        return lone._replace(values=tuple([_live(value) for value in lone.values]))
+
+    def _save(self, fields_of: Said) -> Save:
+        ns, id, parent, step, source, number, lineage, news, marks, updated, applied = fields_of
+        changed = {name: (counter, _live(value)) for name, counter, value in news}
+        seen = {node: dict(counters) for node, counters in marks}
+        metadata = self._metadata[number]
+        return Save(ns, id, parent, step, source, metadata, lineage, changed, seen, updated, applied)
 
     def _begin(self, owner: object) -> None:
         """Encodings for an earlier append, or usual step, are forgotten: what they show may change."""
@@ -211,6 +216,8 @@ class LateLedger(Ledger):
                     else:
                         kept = self._stored(value, tip)
                         tip = kept.tip
+                elif value is MISSING:
+                    kept = GONE
                 elif kind not in plain:
                     kept = self._safe(value)
                 if tip is not None or known:
@@ -228,13 +235,18 @@ class LateLedger(Ledger):
     def _safe(self, value: Any) -> Any:
         """A value that nothing changes any more."""
         few = self._few(value, self._atoms)
-        return Encoded(self._encode(value)) if few is None else few
+        return tuple(self._encode(value)) if few is None else few
 
     def _few(self, value: Any, kinds: frozenset[type]) -> tuple[Any, ...] | None:
         """The items of a short list of such values, which becomes a list again when rows are made."""
         if type(value) is list and len(value) <= FEW and self._atoms and kinds.issuperset(map(type, value)):
-            return tuple(value)
+            return None, *value
         return None
+
+
+def _live(value: Any) -> Any:
+    """A kept value as a `Ledger` takes it."""
+    return MISSING if value is GONE else value
 
 
 class Translator(Ledger):
@@ -255,9 +267,9 @@ class Translator(Ledger):
         self.lineages[save.ns] = bytes(save.lineage)
 
     def _encode(self, value: Any) -> tuple[str, bytes]:
-        if value.__class__ is Encoded:
-            return value  # type: ignore[no-any-return]
-        return super()._encode(list(value) if value.__class__ is tuple else value)
+        if value.__class__ is not tuple:
+            return super()._encode(value)
+        return value if value[0] is not None else super()._encode([*value[1:]])
 
     def _stored(self, value: Log | Batched | Stored, tip: Tip | None) -> Stored:
         return value if isinstance(value, Stored) else super()._stored(value, tip)

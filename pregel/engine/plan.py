@@ -71,6 +71,7 @@ class Plan:
         "hidden",
         "initially_live",
         "joins",
+        "lasting",
         "logged",
         "nodes",
         "output_keys",
@@ -109,6 +110,7 @@ class Plan:
         self.has_subgraphs = any(node.subgraph is not None for node in nodes.values())
         self.finishers = [name for name, channel in self.channels.items() if channel.finishes]
         self.expiring = frozenset(name for name, channel in self.channels.items() if channel.expires)
+        self.lasting = frozenset(n for n, c in self.channels.items() if c.keeps_last and not c.expires)
         self.consumers = frozenset(name for name, channel in self.channels.items() if channel.consumes)
         self.logged = frozenset(n for n, c in self.channels.items() if c.growth is not None or c.snapshots)
         self.untracked = frozenset(of_kind(self.channels, UntrackedValue))
