@@ -36,11 +36,12 @@ GONE = ...
 """Stands for an empty channel: `MISSING` is an object that the garbage collector would follow."""
 
 Said = tuple[Any, ...]
-"""The fields of a TaskWrites; those of a Save with its seq and when it was made; or those of a Lone with them, with a
-number in the place of its metadata and, where its lineage follows from the record before it, None in the place of that.
-A value in it is what nobody can change, `GONE`, a tuple (type, bytes) of what is encoded already, a tuple of None and the
-items of a short list, or a `Stored`. So what is kept is mostly a plain tuple of plain tuples, which the garbage collector
-soon leaves alone: what a run has kept is not looked at again while it goes on."""
+"""The fields of a TaskWrites; those of a Save with its seq and when it was made; or those of a Lone with them.
+
+A number stands in the place of metadata and, where a lineage follows from the record before, None in the place of that.
+A value is what nobody can change, `GONE`, a tuple (type, bytes) of what is encoded already, a tuple of None and the
+items of a short list, or a `Stored`. So what is kept is mostly a plain tuple of plain tuples, which the garbage
+collector soon leaves alone: what a run has kept is not looked at again while it goes on."""
 
 WRITES, LONE = len(TaskWrites._fields), len(Lone._fields) + 2
 

@@ -52,7 +52,8 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
     """Bring the writes of these tasks, given in task order, into the state."""
     channels = state.channels
     changed: dict[str, bool] = {}  # name -> whether it is available now
-    state.updated = updated = []
+    updated: list[str] = []
+    state.updated = updated
     bump, seen = _mark_seen(state, tasks)
     if graph.consumers:
         _consume(graph, channels, tasks, changed)

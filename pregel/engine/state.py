@@ -186,7 +186,7 @@ class State:
             viewed[key] = alone if others is None else (*others, view)
 
     def read(self, keys: tuple[str, ...]) -> dict[str, Any]:
-        """The available values of these channels, for the receiver to keep. A few keys get a view if they come again."""
+        """The available values of these channels, for the receiver to keep; few keys get a view if they come again."""
         place = id(keys)
         view = self.views.get(place)
         if view is None:
