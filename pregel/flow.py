@@ -11,6 +11,7 @@ The engine's flows yield `Step` (see `engine.effects`) and are run by the two dr
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -48,10 +49,10 @@ def without_stop(function: Callable[..., T]) -> Callable[..., T]:
 
 
 async def on_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """What a blocking function of a user gives, on a thread of the loop's pool."""
-    import asyncio
+    """What a blocking function gives, on a thread of the running loop's executor."""
+    from pregel import hops  # it imports asyncio, which costs as much as importing this package
 
-    return await asyncio.to_thread(without_stop(function), *args, **kwargs)
+    return await hops.on_thread(partial(function, *args, **kwargs) if args or kwargs else function)
 
 
 async def arun(flow: Flow[T], perform: Callable[[Any], Awaitable[Any]]) -> T:

@@ -83,6 +83,12 @@ class Arguments:
         }
         return {**values, **(model.model_extra or {})}
 
+    def closed(self) -> Arguments:
+        """The same arguments of a function, with any other one refused."""
+        fields = {key: (field.annotation, field) for key, field in self.schema.model_fields.items()}
+        config = {**self.schema.model_config, "extra": "forbid"}
+        return Arguments(_pydantic().create_model(self.schema.__name__, __config__=config, **fields))
+
     def without(self, hidden: set[str]) -> Arguments:
         """The same arguments without some of them."""
         if isinstance(self.schema, Mapping):

@@ -1,11 +1,10 @@
-"""What is asked of a thread beside running it: its state, its history, and updates from outside, as flows.
+"""Updates of a thread from outside, as flows.
 
-1. Reading claims nothing and writes nothing.
-2. An update is one append: claim, records and release together, so it cannot meet a run half way.
-3. The writers of the node an update is made for run as a task body, branches included; the node itself does not.
-4. An update for a node that is pending completes the step: what its siblings finished stays. An update for another node
+1. An update is one append: claim, records and release together, so it cannot meet a run half way.
+2. The writers of the node an update is made for run as a task body, branches included; the node itself does not.
+3. An update for a node that is pending completes the step: what its siblings finished stays. An update for another node
    plans anew what comes after it, and the pending step is given up with all that it finished.
-5. What an updated subgraph had asked is open nowhere any more (`engine.unasked`).
+4. What an updated subgraph had asked is open nowhere any more (`engine.unasked`).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 from pregel.channels import LastValue
 from pregel.checkpoint.keys import hash16
-from pregel.checkpoint.records import Load, Page, Release, Saved, Source, TaskWrites
+from pregel.checkpoint.records import Load, Release, Saved, Source, TaskWrites
 from pregel.engine.apply import Applied, Input, apply
 from pregel.engine.effects import Done, Failed, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
@@ -23,40 +22,18 @@ from pregel.engine.ids import NULL_TASK, uuid_text
 from pregel.engine.input import input_writes
 from pregel.engine.plan import END, INPUT, START, TASKS, plan
 from pregel.engine.resume import FINGERPRINT, commit, handler_tasks, restore, stored_results
-from pregel.engine.snapshot import checkpoint_config, snapshot
+from pregel.engine.snapshot import checkpoint_config
 from pregel.engine.task import PULL, Task
 from pregel.engine.unasked import unasked_flow
 from pregel.errors import CheckpointNotFoundError, InvalidUpdateError, PregelError
-from pregel.types import StateSnapshot, StateUpdate
+from pregel.types import StateUpdate
 
 COPY = "__copy__"
 
 
-def state_flow(frame: Frame, checkpoint: str | None, *, subgraphs: bool) -> Flow[StateSnapshot | None]:
-    """The snapshot of a thread, None when there is no such checkpoint."""
-    saved, _ = yield from _load(frame, checkpoint)
-    if saved is None:
-        return None
-    return (yield from snapshot(frame, saved, live=checkpoint is None, subgraphs=subgraphs))
-
-
-def history_flow(frame: Frame, page: Page, checkpoint: str | None) -> Flow[list[StateSnapshot]]:
-    """The snapshots of a page of history, newest first; of one checkpoint when the config addresses it."""
-    if checkpoint is not None:
-        saved, _ = yield from _load(frame, checkpoint)
-        return [] if saved is None else [(yield from snapshot(frame, saved, live=False, subgraphs=False))]
-    events = yield Step(load=[page])
-    loaded = next(event for event in events if isinstance(event, Loaded))
-    shown = []
-    for _, saved in loaded.pages[0]:
-        entry = Frame(frame.run, frame.graph, frame.ns)
-        shown.append((yield from snapshot(entry, saved, live=False, subgraphs=False)))
-    return shown
-
-
 def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Sequence[StateUpdate]]) -> Flow[Result]:
     """Apply updates as if nodes had returned them, one checkpoint a superstep; the result's values are its config."""
-    saved, _ = yield from _load(frame, checkpoint)
+    saved, head = yield from _load(frame, checkpoint)
     if checkpoint is not None and saved is None:
         raise CheckpointNotFoundError(
             f"Checkpoint {checkpoint!r} does not exist.",
@@ -74,7 +51,7 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
     step.claim = True
     try:
         siblings, whole = list[Task](), False
-        if saved is not None and checkpoint is None and not _stands_alone(supersteps[0]):
+        if saved is not None and checkpoint in (None, head) and not _stands_alone(supersteps[0]):
             _apply_outside(frame, saved)
             siblings, whole = _siblings(frame, saved, supersteps[0])
         for updates in supersteps:
@@ -236,11 +213,16 @@ def _siblings(frame: Frame, saved: Saved, updates: Sequence[StateUpdate]) -> tup
     return [task for task in finished if task.id not in for_tasks and task.name not in replaced], not open_nodes
 
 
-def _agreeing(frame: Frame, siblings: Sequence[Task], updates: Sequence[Input]) -> list[Task]:
-    """The siblings of a step that could not be applied, without those that wrote the same single value."""
+def _agreeing(frame: Frame, siblings: Sequence[Task], updates: Sequence[Input]) -> Sequence[Task]:
+    """The siblings of a step that could not be applied, without the single values that an update writes in their place.
+
+    All else that they did stays: what they wrote to other keys, and where they lead.
+    """
     written = {channel for update in updates for channel, _ in update.writes}
     single = {channel for channel in written if isinstance(frame.plan.channels.get(channel), LastValue)}
-    return [task for task in siblings if single.isdisjoint(channel for channel, _ in task.writes)]
+    for task in siblings:
+        task.writes = [write for write in task.writes if write[0] not in single]
+    return siblings
 
 
 def _clear(frame: Frame, saved: Saved | None, step: Step) -> Step:

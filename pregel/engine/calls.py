@@ -46,6 +46,7 @@ class CallTask(Task):
     parent: Task
     fingerprint = ""  # of what it is called with, where results are stored
     behind: Sequence[CallTask] = ()  # the calls of its caller that had failed when it was made
+    failed_at = 0  # how much its caller had come to when this failed
 
     def __init__(self, parent: Task, index: int | str, name: str, node: PregelNode, arg: Any) -> None:
         super().__init__(parent.frame, name, node, (PUSH, parent.path, index, True), (PUSH,))
@@ -220,7 +221,7 @@ class Calls:
             self.astray[made.parent] = error
             settle(step, made.future, error=error)
         elif failure is not None:
-            self.failures.setdefault(made.parent, {})[made] = failure
+            self._may_be_caught(made, failure)
             settle(step, made.future, error=failure.error)
         else:
             self.passed_by.update(made.behind)
@@ -277,16 +278,21 @@ class Calls:
             self.astray[caller] = error
         elif may_be_caught(error) and not (caller in self.held or barrier.cancelled or barrier.failed):
             failure = Failure(call.fingerprint, error)
-            self.failures.setdefault(caller, {})[call] = failure
+            self._may_be_caught(call, failure)
             self.frame.recalled[call.id] = [Write(call.id, -7, MEMO, failure, "", "")]
             if self._replaces:
                 rows.append((MEMO, packed(failure, self.frame.journal.saver.serde)))  # type: ignore[union-attr]  # it is there
         barrier.keep(call, rows)
 
+    def _may_be_caught(self, call: CallTask, failure: Failure) -> None:
+        self.failures.setdefault(call.parent, {})[call] = failure
+        call.failed_at = call.parent.come_to
+
     def _give_up(self, failures: dict[CallTask, Failure], error: BaseException) -> None:
         """A caller failed: the calls that it failed of run again when it does."""
         for call, failure in failures.items():
-            if call not in self.passed_by or comes_from(error, failure.error):
+            went_on = call in self.passed_by or call.parent.come_to > call.failed_at
+            if not went_on or comes_from(error, failure.error):
                 self.frame.recalled.pop(call.id, None)
                 if self._replaces:
                     self.barrier.keep(call, [(MEMO, failure.fingerprint)])

@@ -218,22 +218,33 @@ class AwaitingDriver:
             self.sound = False
             if journal.keeps(step):
                 self.sound = True
+            elif step.load:
+                await self._whole(journal, self._load(journal, step, events))
+            elif (storing := journal.store(step)) is not None:
+                await self._whole(journal, self._stored(storing))
             else:
-                await whole(lambda: self._journaled(journal, step, events))
+                self.sound = True
         elif journal is not None and step.start:  # nothing was stored that would tell that the thread is still ours
             await journal.on_time()
         self.out.extend(step.emit)
 
-    async def _journaled(self, journal: AwaitingJournal, step: Step, events: list[Event]) -> None:
-        if step.load:
-            events.append(await journal.load(step.load))
-        if step.stores:
-            try:
-                await journal.store(step)
-            except SerializationError:
-                self.sound = True  # the append has landed: what still runs is kept as well
-                raise
+    async def _load(self, journal: AwaitingJournal, step: Step, events: list[Event]) -> None:
+        events.append(await journal.load(step.load))
+        if step.stores and (storing := journal.store(step)) is not None:
+            await self._stored(storing)
         self.sound = True  # said here: whoever waits may hear of a cancellation instead
+
+    async def _stored(self, storing: Awaitable[None]) -> None:
+        try:
+            await storing
+        except SerializationError:
+            self.sound = True  # the append has landed: what still runs is kept as well
+            raise
+        self.sound = True
+
+    async def _whole(self, journal: AwaitingJournal, work: Coroutine[Any, Any, None]) -> None:
+        """Do something to its end, whatever is cancelled meanwhile."""
+        await (work if journal.at_once else whole(lambda: work))
 
     async def set_off(self, step: Step, events: list[Event]) -> None:
         """The second half, once everything has been shown: cancel, set timers, start."""

@@ -3,8 +3,8 @@
 1. A caller that caught a failure went on from it: to try the call once more would lead it elsewhere, past what it has
    done since. So the failure is kept beside the call, like a result.
 2. A failure that ended its caller is given up instead, and the call runs again: whoever resumes wants it tried again.
-   It did when the caller's error is this failure, was raised from it or while it was handled, or when no call that the
-   caller made after it has ended well.
+   It did when the caller's error is this failure, was raised from it or while it was handled, or when the caller has
+   had nothing more since: no result of another call, no answer, no value of a step.
 3. An exception is not a stored value. What is kept of it is its class by name, its arguments and attributes where they
    can be stored, and its text; a class that is not loaded when it is told again makes a StoredError.
 """

@@ -345,13 +345,21 @@ def _end(task: Task, result: Result) -> Event | None:
     if status == "parent" and (at := _commands(task, result)) is not None:
         return Failed(task, ParentCommand(*at))
     if status == "done" and isinstance(task, GraphCall):
-        return Done(task, [(RETURN, result.values if task.stream is None else task.stream.result)])
+        return Done(task, [(RETURN, _handed_over(task, result.values))])
     if status not in ("done", "parent"):
         return _news(task, result)
     task.phase, task.output = "leave", _output(result)
     if status == "done" and task.node.pure_output and task.clock is None and not task.frame.run.bodies_heard:
         return leave_plainly(task)
     return None
+
+
+def _handed_over(call: GraphCall, values: Any) -> Any:
+    """What the caller of a graph gets of its values, and what is stored for it."""
+    if call.stream is not None:
+        return call.stream.result
+    hand_over = call.node.subgraph.hand_over
+    return values if hand_over is None else hand_over(call.arg, values)
 
 
 def _commands(task: Task, result: Result) -> list[Command[Any]] | None:

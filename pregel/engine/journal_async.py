@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pregel.checkpoint import lease
-from pregel.checkpoint.records import Append, Load, Page
+from pregel.checkpoint.records import Append, Load, Lone, Page, Save, TaskWrites
 from pregel.engine.background import MOMENT
 from pregel.engine.effects import Loaded, Step
 from pregel.engine.journal import Journal
+from pregel.errors import SerializationError
+
+if TYPE_CHECKING:
+    from pregel.checkpoint.journal_saver import JournalSaver
 
 T = TypeVar("T")
 Outcome = tuple[T | None, BaseException | None]
@@ -21,6 +25,10 @@ class AwaitingJournal(Journal):
 
     flight: asyncio.Task[Outcome[None]] | None = None
     _timer: asyncio.TimerHandle | None = None
+
+    def __init__(self, saver: JournalSaver, *args: Any, **kwargs: Any) -> None:
+        super().__init__(saver, *args, **kwargs)
+        self.at_once = saver.at_once()  # then nothing that is awaited here waits, and nobody can be cancelled in it
 
     @staticmethod
     def here() -> object:
@@ -35,23 +43,32 @@ class AwaitingJournal(Journal):
         pages = [await self.saver.apage(self.thread, request) for request in requests if isinstance(request, Page)]
         return self.took(requests, opened, pages)
 
-    async def store(self, step: Step) -> None:
-        """Store a step's records as the durability says. To be awaited `whole`: half of it is a gap."""
+    def store(self, step: Step) -> Awaitable[None] | None:
+        """Store a step's records as the durability says; what is to be awaited for it, `whole`: half of it is a gap."""
         writes, saves = self.records_of(step)
-        if missing := self.ledger.missing(writes, saves):  # type: ignore[arg-type]  # one that takes a Lone asks nothing
-            await self.saver.aintern(missing)
+        missing = self.ledger.missing(writes, saves)  # type: ignore[arg-type]  # one that takes a Lone asks nothing
+        return self._intern_first(missing, step) if missing else self._store(step, writes, saves)
+
+    async def _intern_first(self, missing: set[str], step: Step) -> None:
+        await self.saver.aintern(missing)
+        if (sending := self._store(step, *self.records_of(step))) is not None:
+            await sending
+
+    def _store(self, step: Step, writes: list[TaskWrites], saves: Sequence[Save | Lone]) -> Awaitable[None] | None:
         failed = self.failure
         append = self.encode(step, writes, saves)
         if append is None:
-            await self.on_time()
-            return
-        if (held := await self._take()) is not None:
-            append = held.followed_by(append)
-        elif self.holds_back and append.claim is None and append.release is None and self.failure is None:
+            return self.on_time() if self.is_late else None
+        straight = append.claim is None and append.release is None and self.failure is None
+        if self.holds_back and straight and self.held is None and self.flight is None:
             self.held = append
             self._set_timer(append)
-            await self.on_time()
-            return
+            return self.on_time() if self.is_late else None
+        return self._send_on(append, failed)
+
+    async def _send_on(self, append: Append, failed: SerializationError | None) -> None:
+        if (held := await self._take()) is not None:
+            append = held.followed_by(append)
         await self._send(append)
         if self.failure is not failed:
             raise self.failure  # type: ignore[misc]  # it is set now

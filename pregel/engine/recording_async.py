@@ -24,6 +24,7 @@ class AwaitingRecordingJournal(Recording, AwaitingJournal):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.at_once = False  # it waits for its turn
         self.loop = asyncio.get_running_loop()
         self._turn = asyncio.Lock()
 
@@ -38,7 +39,8 @@ class AwaitingRecordingJournal(Recording, AwaitingJournal):
         async with self._turn:
             self._storing = True
             try:
-                await super().store(step)
+                if (storing := super().store(step)) is not None:
+                    await storing
             finally:
                 self._storing = False
 

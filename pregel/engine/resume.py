@@ -248,7 +248,7 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
         answers[task] = {**answers.get(task, {}), **given}
         name, path = next((write.name, write.path) for write in saved.writes if write.task == task)
         step.writes.append(TaskWrites(frame.ns, saved.id, task, name, path, [(RESUME, answers[task])]))
-    if replaying and (saved.source not in ("update", "fork") or saved.id != head):
+    if replaying and (saved.source not in ("update", "fork") or saved.id != head or _has_begun(saved)):
         _fork(frame, saved, step)
     outside = [] if replaying else [(w.channel, w.value) for w in saved.writes if w.task == NULL_TASK and w.idx >= 0]
     if command is not None and (news := command_writes(frame, command)):
@@ -264,6 +264,17 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
         opening.attempts, opening.handled = stored_failures(saved)
         opening.died = frame.run.died
     return opening
+
+
+def _has_begun(saved: Saved) -> bool:
+    """Whether something of a checkpoint's step is done: a result, an answer, what a command wrote, a handled failure.
+
+    A replay does it again, so not under the same task ids: what is stored under an id is stored once.
+    """
+    return any(
+        write.child is None and (write.idx >= 0 or write.channel in (MEMO, RESUME, ERROR_SOURCE))
+        for write in saved.writes
+    )
 
 
 def _apply_outside(frame: Frame, writes: list[tuple[str, Any]]) -> None:

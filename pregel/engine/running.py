@@ -79,6 +79,11 @@ class Running:
         counts[kind] = counts.get(kind, -1) + 1
         return counts[kind]
 
+    @property
+    def come_to(self) -> int:
+        """How many answers and values of steps this attempt has had."""
+        return sum(last + 1 for kind, last in (self._counts or {}).items() if kind.startswith(("question ", "step")))
+
     def question_id(self, scope: str, index: int) -> str:
         """The id of the question that this attempt asks in a scope after `index` others."""
         return interrupt_id(self.id, scope, index)
@@ -252,7 +257,9 @@ class Running:
         from pregel.engine.calls import memo
 
         known = memo(self, key)  # type: ignore[arg-type]  # what runs is a Task
-        if not known:
+        if known:
+            self.count("step")
+        else:
             self.make_way()
         return known
 
@@ -260,6 +267,7 @@ class Running:
         """Have the value of a step stored; done when it is."""
         from pregel.engine.calls import noted
 
+        self.count("step")
         return noted(self, key, value)  # type: ignore[arg-type]  # what runs is a Task
 
     def _first_tried(self) -> float:

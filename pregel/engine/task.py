@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pregel.checkpoint.keys import PULL as PULL
-from pregel.checkpoint.keys import TaskName, hash16, task_parts
-from pregel.engine.ids import uuid_text
+from pregel.checkpoint.keys import TaskName, task_parts, uuid_of
 from pregel.engine.running import Running
 from pregel.engine.state import hand_out
 from pregel.errors import NodeError
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from pregel.engine.node import PregelNode
 
 PUSH, HANDLER = "__pregel_push", "node_error_handler"
-LAST = 1 << 62  # a place after all Sends
 PULL_TEXT = f"~{PULL}, "
 Path = tuple[Any, ...]
 
@@ -77,7 +75,7 @@ class Task(Running):
     def id(self) -> str:
         """The task id, hashed when it is first needed."""
         if not self._id:
-            self._id = uuid_text(hash16(self.parts))
+            self._id = uuid_of(self.parts)
         return self._id
 
     @property
@@ -110,8 +108,8 @@ class Task(Running):
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Where its writes stand: pulled nodes by name, then Sends by index, then error handlers."""
-        return self.path if self.origin is None else (PUSH, LAST, self.path_text)
+        """Where its writes stand: pulled nodes by name, then Sends by index; an error handler's behind its node's."""
+        return self.path if self.origin is None else (*self.origin.path, HANDLER)
 
     def again(self) -> Task:
         """The next attempt."""

@@ -17,6 +17,7 @@ from pregel.checkpoint.records import ThreadRow
 from pregel.checkpoint.standing import STATUSES, ThreadInfo, ThreadStatus, info_of
 from pregel.config import RunnableConfig
 from pregel.errors import CannotResumeError, InvalidInputError, NotBuiltError, ThreadBusy, ThreadNotFoundError
+from pregel.flow import on_thread
 from pregel.types import Command, StateSnapshot
 
 if TYPE_CHECKING:
@@ -127,9 +128,7 @@ class Threads:
         try:
             return await twin(self._saver)
         except NotBuiltError:
-            import asyncio
-
-            return await asyncio.to_thread(verb, self._saver)
+            return await on_thread(verb, self._saver)
 
     @property
     def _is_journal(self) -> bool:

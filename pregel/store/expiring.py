@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from pregel.errors import InvalidInputError, StoreError
+from pregel.flow import on_thread
 from pregel.store.base import TTLConfig
 
 if TYPE_CHECKING:
@@ -35,9 +36,7 @@ class Expiring:
 
     async def asweep_ttl(self) -> int:
         """`sweep_ttl`, awaited."""
-        import asyncio
-
-        return await asyncio.to_thread(self.sweep_ttl)
+        return await on_thread(self.sweep_ttl)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Sweep every so many minutes in a thread of its own, until `stop_ttl_sweeper`; its future comes back.

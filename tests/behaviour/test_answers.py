@@ -15,7 +15,7 @@ from pregel.graph import START, StateGraph
 from pregel.types import Command, RetryPolicy, Send, interrupt
 
 from .conftest import Runner
-from .marks import Saver, State, Thread, chain, parallel
+from .marks import Saver, State, Thread, chain, mark, parallel
 
 
 class Approval(BaseModel):
@@ -241,14 +241,14 @@ def test_an_update_mends_a_step_whose_writes_conflict(run: Runner, memory: Saver
 
     graph = parallel("p", "q", "r", p=writes("p"), q=writes("q"))
     graph.add_node("after", lambda state: {"a": [f"after {state['b']}"]})
-    graph.add_edge("p", "after")
+    graph.add_edge("p", "after").add_node("joined", mark("joined")).add_edge(["p", "q", "r"], "joined")
     app = graph.compile(checkpointer=memory)
     with pytest.raises(Exception, match="one value per step"):
         run.invoke(app, {"a": ["in"]}, thread("1"))
 
     run.update(app, thread("1"), {"b": "mine", "a": ["mine"]}, as_node="p")
 
-    assert ["in", "r", "mine", "after mine"] == run.invoke(app, None, thread("1"))["a"]
+    assert ["in", "q", "r", "mine", "after mine", "joined"] == run.invoke(app, None, thread("1"))["a"]
 
 
 @pytest.mark.acceptance("S2-14")

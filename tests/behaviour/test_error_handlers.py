@@ -204,8 +204,32 @@ def test_a_handler_whose_work_is_stored_does_not_run_again(run: Runner, saver: S
     with pytest.raises(OSError, match="down"):
         run.invoke(app, {"a": []}, thread("1"))
 
-    assert {"a": ["shipped", "refunded"]} == run.invoke(app, None, thread("1"))
+    assert {"a": ["refunded", "shipped"]} == run.invoke(app, None, thread("1"))
     assert ["pay", "refund", "ship", "ship"] == calls
+
+
+def test_what_handlers_write_stands_where_their_nodes_would_have_written(run: Runner) -> None:
+    graph = StateGraph(State).add_node("m", failing(ValueError("m")), error_handler=note)
+    graph.add_node("a", mark("a")).add_node("z", mark("z")).add_node("sent", lambda name: {"a": [name]})
+    for name in ("z", "m", "a"):
+        graph.add_edge(START, name)
+    packets = [Send("sent", "0"), Send("m", {"a": ["its own"]}), Send("sent", "2")]
+    graph.add_conditional_edges(START, lambda state: packets, ["sent", "m"])
+
+    assert ["a", "m: m after 0", "z", "0", "m: m after 1", "2"] == run.invoke(graph.compile(), {"a": []})["a"]
+
+
+@pytest.mark.parametrize("annotation", ["NodeError", None])
+def test_a_handler_is_given_its_error_under_a_text_annotation_and_without_one(
+    run: Runner, annotation: str | None
+) -> None:
+    def handler(state: Any, error: Any) -> dict[str, Any]:
+        return {"a": [str(error.error)]}
+
+    handler.__annotations__ = {"error": annotation} if annotation else {}
+    app = handled(failing(ValueError("broken")), handler).compile()
+
+    assert ["beside", "broken"] == run.invoke(app, {"a": []})["a"]
 
 
 def test_a_handler_asks_and_its_question_shows_and_is_answered(run: Runner, saver: Saver, thread: Thread) -> None:
@@ -236,7 +260,7 @@ def test_one_default_handler_serves_all_nodes_that_have_none_and_compiles_twice(
     graph.compile()
     app = graph.compile()
 
-    assert ["z", "x: one after 0", "y: two after 0"] == run.invoke(app, {"a": []})["a"]
+    assert ["x: one after 0", "y: two after 0", "z"] == run.invoke(app, {"a": []})["a"]
     assert ["__start__", "x", "y", "z", "__default_error_handler__"] == list(app.nodes)
 
 

@@ -133,6 +133,43 @@ def test_a_fork_that_is_no_longer_the_head_is_forked_again(run: Runner, saver: S
     assert sources(run, app, thread("1"))[-4:] == ["update 2", "loop 3", "fork 3", "loop 4"]
 
 
+def test_a_fork_whose_question_was_answered_is_forked_again_and_asks_anew(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    app = chain("x", x=lambda state: {"a": [interrupt("one?"), interrupt("two?")]}).compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+    run.invoke(app, None, run.state(app, thread("1")).config)
+    run.invoke(app, Command(resume="old"), thread("1"))
+
+    (asked,) = run.invoke(app, None, run.state(app, thread("1")).config)["__interrupt__"]
+
+    assert (asked,) == run.state(app, thread("1")).interrupts
+    run.invoke(app, Command(resume={asked.id: "new"}), thread("1"))
+    assert {"a": ["new", "2"]} == run.invoke(app, Command(resume="2"), thread("1"))
+    assert ["fork 1", "fork 2"] == sources(run, app, thread("1"))[2:4]
+
+
+def test_an_update_whose_step_is_half_done_is_forked_and_what_runs_again_counts(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    runs = iter(range(9))
+    trouble = [RuntimeError("first"), RuntimeError("second")]
+
+    def y(state: Any) -> dict[str, Any]:
+        if trouble:
+            raise trouble.pop(0)
+        return {"a": ["y"]}
+
+    app = parallel("x", "y", x=lambda state: {"a": [f"run {next(runs)}"]}, y=y).compile(checkpointer=saver)
+    update = run.update(app, thread("1"), {"a": ["u"]})
+    for error in ("first", "second"):
+        with pytest.raises(RuntimeError, match=error):
+            run.invoke(app, None, update)
+
+    assert {"a": ["u", "run 1", "y"]} == run.invoke(app, None, thread("1"))
+    assert ["update 0", "fork 1", "loop 2"] == sources(run, app, thread("1"))
+
+
 def test_new_input_at_an_old_checkpoint_is_its_child(run: Runner, saver: Saver, thread: Thread) -> None:
     app = chain("x", "y").compile(checkpointer=saver)
     run.invoke(app, {"a": ["1"]}, thread("1"))

@@ -13,6 +13,7 @@ from pregel.errors import ReplayMismatchError, StoredError
 from pregel.func import entrypoint, task
 from pregel.graph import START, StateGraph
 from pregel.messages import AIMessage, HumanMessage, add_messages
+from pregel.runtime import Runtime
 from pregel.types import Command, RetryPolicy, interrupt
 
 from .conftest import Runner
@@ -153,6 +154,39 @@ def test_a_caught_failure_stays_one_when_the_caller_is_tried_again(run: Runner, 
 
     assert "b" == run.invoke(flow, "go", thread("1"))
     assert ["b"] == paid
+
+
+@pytest.mark.parametrize("since", ["an answer", "the value of a step"])
+def test_a_failure_stays_one_once_its_caller_has_had_something_more(
+    run: Runner, memory: Saver, thread: Thread, since: str
+) -> None:
+    paid, trouble = list[str](), ["a", "fee"]
+
+    @task
+    def pay(card: str) -> str:
+        if card in trouble:
+            trouble.remove(card)
+            raise Declined(card=card)
+        paid.append(card)
+        return card
+
+    @entrypoint(checkpointer=memory)
+    def flow(_: str, *, runtime: Runtime[None]) -> list[str]:
+        try:
+            card = pay("a").result()
+        except Declined:
+            card = "no card"
+        had = interrupt(card) if since == "an answer" else runtime.step("had", lambda: card)
+        return [card, had, pay("fee").result()]
+
+    if since == "an answer":
+        run.invoke(flow, "go", thread("1"))
+    with pytest.raises(Declined, match="fee was declined"):
+        run.invoke(flow, Command(resume="go on") if since == "an answer" else "go", thread("1"))
+
+    had = "go on" if since == "an answer" else "no card"
+    assert ["no card", had, "fee"] == run.invoke(flow, None, thread("1"))
+    assert ["fee"] == paid
 
 
 @pytest.mark.parametrize("swallows", [False, True])

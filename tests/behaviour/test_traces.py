@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 from pregel.checkpoint.base import BaseCheckpointSaver
+from pregel.func import entrypoint, task
 from pregel.graph import END, START, StateGraph
 from pregel.types import Command, Send, interrupt
 
@@ -218,3 +219,24 @@ def test_an_update_shows_its_writes_on_the_checkpoint_before(run: Runner, saver:
     assert update["versions"]["branch:to:m"] == 5
     assert update["seen"] == seen_before
     assert update["updated"] is None
+
+
+def test_calls_of_an_entrypoint_stand_beside_its_own_writes(run: Runner, saver: Saver, thread: Thread) -> None:
+    @task
+    def add(n: int) -> int:
+        return n
+
+    @entrypoint(checkpointer=saver)
+    def wf(n: int) -> list[int]:
+        return [add(1).result(), add(2).result()]
+
+    run.invoke(wf, 0, thread("1"))
+
+    start, end = trace(saver, thread("1"))
+    ends = {"__end__": [1, 2], "__previous__": [1, 2]}
+    assert (("input", -1), {"__start__": 0}) == (start["is"], start["values"])
+    assert (("loop", 0), ends, {"__start__": 1}) == (end["is"], end["values"], end["seen"]["wf"])
+    kept = [write for write in start["w"] if write[0] != "__memo__"]
+    assert [*ends.items(), ("__return__", 1), ("__return__", 2)] == sorted(
+        kept, key=lambda write: (write[0], str(write[1]))
+    )

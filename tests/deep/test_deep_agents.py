@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 from typing_extensions import TypedDict
 
+from pregel.agents import tool
 from pregel.agents.deep import (
     DeepAgentState,
     FilesystemMiddleware,
@@ -60,6 +63,30 @@ def by_task(answers: dict[str, list[Any]]) -> ScriptedModel:
         return answers[first.text][at]
 
     return ScriptedModel(answer)
+
+
+@pytest.mark.parametrize("wrong", [{"deadline": "today"}, {"description": None}])
+def test_a_task_that_is_described_otherwise_is_told_and_not_begun(wrong: dict[str, Any]) -> None:
+    args = {"description": "look", "subagent_type": GENERAL, **wrong}
+    model = by_task({"go": [call_tool("task", {key: value for key, value in args.items() if value}), "done"]})
+
+    (told,) = results(create_deep_agent(model).invoke({"messages": "go"}))
+
+    assert "error" == told.status
+    assert next(iter(wrong)) in told.text
+
+
+def test_a_tool_that_is_named_like_a_built_in_takes_its_place() -> None:
+    @tool
+    def write_file(file_path: str, content: str) -> str:
+        """Mine."""
+        return f"{file_path} was not written"
+
+    model = ScriptedModel([write("/a", "x"), "done"])
+    state = create_deep_agent(model, [write_file]).invoke({"messages": "go"})
+
+    assert ["/a was not written"] == [message.text for message in results(state)]
+    assert 2 == [getattr(one, "name", None) for one in model.requests[0].tools].index("write_file")
 
 
 @pytest.mark.acceptance("S1-60")
@@ -234,7 +261,7 @@ def test_what_an_attempt_has_put_into_the_history_is_not_put_there_again(tmp_pat
     failing[0] = True
     for given in ({"messages": "four"}, None):
         with pytest.raises(RuntimeError):
-            agent.invoke(given, thread)  # type: ignore[call-overload]  # None goes on
+            agent.invoke(given, thread)
     failing[0] = False
     agent.invoke(None, thread)
 
@@ -255,6 +282,27 @@ def test_an_agent_and_its_subagent_share_no_long_result(invoke: Invoke) -> None:
     state = invoke(create_deep_agent(model, [say]), {"messages": "go"})
 
     assert {"abc" * 30_000, "xyz" * 30_000} == {data["content"] for data in state["files"].values()}
+
+
+def test_a_call_of_a_subagent_stores_what_it_is_given_and_what_it_changed(tmp_path: Path) -> None:
+    files = {f"/{n}.txt": "x" * 2000 for n in range(30)}
+    size = sum(map(len, files.values()))
+
+    def stored(calls: int) -> int:
+        model = by_task({"go": [*[task("look")] * calls, "done"], "look": [write("/found.txt", "y"), "done"]})
+        path = str(tmp_path / f"{calls}.db")
+        with SqliteSaver.from_conn_string(path) as saver:
+            agent = create_deep_agent(model, checkpointer=saver)
+            state = agent.invoke({"messages": "go", "files": files}, {"configurable": {"thread_id": "1"}})
+        assert bool(calls) == ("/found.txt" in state["files"])
+        with closing(sqlite3.connect(path)) as database:
+            rows = database.execute("SELECT blob FROM pregel_writes UNION ALL SELECT blob FROM pregel_channel_values")
+            return sum(len(row[0]) for row in rows)
+
+    before, after = stored(0), stored(1)
+
+    assert before < 2.5 * size  # the input, and the files as they are
+    assert after - before < 2.5 * size
 
 
 def test_a_model_that_says_it_is_too_much_is_asked_again_with_less(invoke: Invoke) -> None:
@@ -307,6 +355,22 @@ def test_skills_are_listed_later_sources_win_and_faults_are_told(disk: Filesyste
     assert "/skills/broken/SKILL.md: its head does not end" in prompt
     assert "readme" not in prompt
     assert "skills_metadata" not in state
+
+
+def test_a_skill_whose_name_is_not_its_directorys_is_there_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    skill = tmp_path / "skills" / "other" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: Sort It\ndescription: Sorts.\n---")  # without a line end behind its head
+    model = ScriptedModel(["done"])
+
+    create_deep_agent(model, backend=FilesystemBackend(tmp_path), skills=["/skills"]).invoke({"messages": "go"})
+
+    prompt = model.requests[0].messages[0].text
+    assert "- Sort It: Sorts. [/skills/other/SKILL.md]" in prompt
+    assert "could not be read" not in prompt
+    assert "the name 'Sort It' should be its directory's" in caplog.text
 
 
 def test_pinned_skills_are_put_before_the_model_once(disk: FilesystemBackend, invoke: Invoke) -> None:

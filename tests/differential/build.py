@@ -76,7 +76,7 @@ def build(program: Program, side: Side, world: World, saver: Any = None, root: s
             action: Any = body(node, kinds, side, world, root or node.name)
         else:
             action = build(node.child, side, world, KEEPS[node.keeps], root or node.name)
-        graph.add_node(node.name, action, defer=node.defer)
+        graph.add_node(node.name, action, defer=node.defer, **policies(node, side))
         for number, route in enumerate(node.branches):
             branch(graph, node.name, route, number, side)
     for start, end in program.edges:
@@ -87,6 +87,18 @@ def build(program: Program, side: Side, world: World, saver: Any = None, root: s
         branch(graph, START, program.entry, 0, side)
     before, after = ("*" if stops == ("*",) else list(stops) for stops in (program.before, program.after))
     return graph.compile(saver, interrupt_before=before, interrupt_after=after)
+
+
+def policies(node: Node, side: Side) -> dict[str, Any]:
+    """The attempts of a node and its error handler, as `add_node` takes them."""
+    named: dict[str, Any] = {}
+    if node.tries > 1:
+        named["retry_policy"] = side.RetryPolicy(
+            initial_interval=0.0, jitter=False, max_attempts=node.tries, retry_on=Exception
+        )
+    if node.handled:
+        named["error_handler"] = lambda state: {"log": [f"{node.name} handled at {len(state['log'])}"], "ticks": 1}
+    return named
 
 
 def branch(graph: Any, source: str, route: Route, number: int, side: Side) -> None:
@@ -121,8 +133,10 @@ def packet(node: str, state: Any, side: Side) -> Any:
 def body(node: Node, kinds: dict[str, str], side: Side, world: World, root: str) -> Callable[[Any], Any]:
     """The node's function."""
 
-    def run(state: Any) -> Any:
+    def run(state: Any, runtime: Any = None) -> Any:
         world.ran.append((node.name, len(state.get("log", ()))))
+        if runtime is not None and not node.fails and runtime.execution_info.node_attempt < node.tries:
+            raise ValueError(f"{node.name} is not there yet")
         answers = [side.interrupt(f"{node.name}?{number}") for number in range(node.asks)]
         if node.fails and not world.mended:
             world.outwait(root)
@@ -130,7 +144,7 @@ def body(node: Node, kinds: dict[str, str], side: Side, world: World, root: str)
         return returned(node, update(node, state, answers, kinds, side), state, side)
 
     run.__name__ = node.name
-    return run
+    return run if node.tries > 1 else lambda state: run(state)
 
 
 def update(node: Node, state: Any, answers: list[str], kinds: dict[str, str], side: Side) -> dict[str, Any]:

@@ -14,6 +14,8 @@
 | channels that expire, in the live view of a half-done step | expired already | shown | not |
 | conflicting writes under durability exit | a half-applied step is stored | nothing of it | nothing from there on |
 | finished siblings of a node that asks conflict | raised at once | the question first | nothing from there on |
+| travel to a fork or an update at the head that has begun | runs under the old ids | a fork | nothing from there on |
+| an error handler's task | not shown in snapshots | shown | not |
 | an update as the result of a pending Send | not shown | shown | results of Sends not, after an update |
 | ids of tasks, interrupts, checkpoints | its own | its own | parents by place in the history |
 
@@ -46,7 +48,7 @@ from collections import Counter
 from dataclasses import replace
 
 from tests.differential.play import Group, Seen, Snapshot
-from tests.differential.program import Bulk, Program, Steer, Update
+from tests.differential.program import Answer, Bulk, Go, Program, Steer, Update
 
 SILENT_IN_THE_REFERENCE = {"JoinStarvedError"}
 STEP_ENDED = {"GraphRecursionError"}  # raised between two steps
@@ -69,7 +71,7 @@ def aligned(
     """
     expiring = {name for name, kind in program.channels if kind in EXPIRING}
     pairs = [pair(theirs, mine, expiring) for theirs, mine in zip(reference, ours, strict=True)]
-    pairs = sound(pairs, program.durability == "exit")
+    pairs = forked(sound(pairs, program.durability == "exit"))
     if settled:
         pairs = pairs[: next((place for place in range(1, len(pairs)) if unsettled(program, pairs, place)), len(pairs))]
     luck = [place for place, seen in enumerate(pairs) if any(map(cut_off, seen))]
@@ -105,6 +107,21 @@ def sound(pairs: list[tuple[Seen, Seen]], at_exit: bool) -> list[tuple[Seen, See
         if at_exit:
             unstored = (replace(theirs, live=None, history=()), replace(mine, live=None, history=()))
             return [*pairs[:place], unstored]
+    return pairs
+
+
+def forked(pairs: list[tuple[Seen, Seen]]) -> list[tuple[Seen, Seen]]:
+    """The calls before one that travels to a fork or an update at the head whose step has begun."""
+    for place in range(1, len(pairs)):
+        op, history = pairs[place][0].op, pairs[place - 1][0].history
+        if not isinstance(op, Go) or op.back is None or not history or op.back % len(history):
+            continue
+        since = [seen.op for seen, _ in pairs[:place] if len(seen.history) == len(history)]
+        begun = any(isinstance(one, Answer | Steer) for one in since)
+        if history[0].source in ("fork", "update") and (
+            begun or any(task.result is not None for task in history[0].tasks)
+        ):
+            return pairs[:place]
     return pairs
 
 
@@ -191,14 +208,15 @@ def bare(entry: Snapshot) -> Snapshot:
 
 
 def by_name(seen: Seen) -> Seen:
-    """The record with the tasks of each snapshot in one order."""
+    """The record with the tasks of each snapshot in one order, without those of error handlers."""
     live = None if seen.live is None else ordered(seen.live)
     return replace(seen, live=live, history=tuple(map(ordered, seen.history)))
 
 
 def ordered(entry: Snapshot) -> Snapshot:
     """A snapshot with its Sends as they were sent, then its nodes by name."""
-    tasks = sorted(entry.tasks, key=lambda task: (task.path[0] != "__pregel_push", task.path))
+    shown = [task for task in entry.tasks if not task.name.startswith("__error_handler__")]
+    tasks = sorted(shown, key=lambda task: (task.path[0] != "__pregel_push", task.path))
     return replace(
         entry, tasks=tuple(tasks), next=tuple(sorted(entry.next)), asked=tuple(sorted(entry.asked, key=repr))
     )

@@ -13,6 +13,8 @@ NAMES = ("a", "b", "c", "d", "e", "f")
 KINDS = ("last", "tail", "folded", "sum", "list", "topic", "pile", "ephemeral", "any", "untracked")
 ALIASED = {"topic", "pile"}  # as are joins: see differences.py on durability async
 REDUCED = {"list", "sum", "tail", "folded"}
+ORDERS = ("all", "first", "last")
+BACK = st.integers(0, 6)
 
 
 @st.composite
@@ -31,7 +33,7 @@ def routes(draw: st.DrawFn, names: tuple[str, ...], by: tuple[str, ...], *, labe
 
 @st.composite
 def nodes(draw: st.DrawFn, name: str, names: tuple[str, ...], channels: tuple[tuple[str, str], ...]) -> Node:
-    """A node that neither fails nor asks."""
+    """A node that does not ask, and does not fail for good."""
     kinds = {"log": "list", **dict(channels)}
     counted = ("ticks", "log")
     writes: list[tuple[str, str]] = []
@@ -48,6 +50,7 @@ def nodes(draw: st.DrawFn, name: str, names: tuple[str, ...], channels: tuple[tu
         goto=draw(routes(names, counted, labels=False)) if goes else None,
         branches=tuple(draw(st.lists(routes(names, counted), max_size=2)) if draw(st.integers(0, 2)) == 0 else ()),
         defer=draw(st.integers(0, 7)) == 0,
+        tries=draw(st.sampled_from((1, 1, 1, 1, 2, 3))),
     )
 
 
@@ -69,7 +72,7 @@ def graphs(draw: st.DrawFn) -> Program:
     kinds = {kind for _, kind in channels}
     durabilities = ["sync"]
     if not joins and not kinds & ALIASED:
-        durabilities.append("async")
+        durabilities += ["async", "async"]
     if "untracked" not in kinds:
         durabilities.append("exit")
     program = Program(
@@ -119,8 +122,6 @@ def closure(leads: dict[str, set[str]]) -> set[str]:
 
 # -- with calls -------------------------------------------------------------------------------------------------------
 
-BACK = st.integers(0, 6)
-
 
 def ops(names: tuple[str, ...]) -> st.SearchStrategy[Op]:
     """A call on a thread that has state, without questions."""
@@ -128,6 +129,7 @@ def ops(names: tuple[str, ...]) -> st.SearchStrategy[Op]:
     return st.one_of(
         st.builds(Run, text=st.just("again"), back=st.none() | BACK),
         st.builds(Go, back=st.none() | BACK),
+        st.builds(Go, back=BACK),
         st.builds(Update, node=st.none() | node | st.just(START), back=st.none() | BACK),
         st.builds(Update, text=st.none(), node=node | st.just(END)),
         st.builds(Steer, goto=node),
@@ -150,13 +152,14 @@ def threads(draw: st.DrawFn) -> Program:
 
 @st.composite
 def failing(draw: st.DrawFn) -> Program:
-    """A graph with one node that fails until it is mended, and is continued before and after."""
+    """A graph with one node that fails until it is mended, and is continued before and after, or is handled."""
     program = draw(graphs())
     victim = draw(st.sampled_from([node.name for node in program.nodes]))
     error = draw(st.sampled_from(("ValueError", "KeyError", "RuntimeError", "ZeroDivisionError")))
     middles: list[tuple[Op, ...]] = [(), (Go(),), (Run("again"),)]
     middle = draw(st.sampled_from(middles))
-    return replace(marked(program, {victim}, fails=error), ops=(Run(), *middle, Mend(), Go(), Go()))
+    handled = draw(st.integers(0, 2)) == 0
+    return replace(marked(program, {victim}, fails=error, handled=handled), ops=(Run(), *middle, Mend(), Go(), Go()))
 
 
 @st.composite
@@ -165,8 +168,9 @@ def asking(draw: st.DrawFn) -> Program:
     program = draw(graphs())
     names = [node.name for node in program.nodes]
     asks = set(draw(st.lists(st.sampled_from(names), unique=True, min_size=1, max_size=2)))
-    answers = draw(st.lists(st.builds(Answer, how=st.sampled_from(("all", "first"))), min_size=2, max_size=4))
-    return replace(marked(program, asks, asks=draw(st.integers(1, 2))), ops=(Run(), *answers))
+    calls = st.one_of(*[st.builds(Answer, how=st.sampled_from(ORDERS))] * 3, st.builds(Go, back=BACK))
+    answers = draw(st.lists(calls, min_size=2, max_size=5))
+    return replace(marked(program, asks, asks=draw(st.integers(1, 2)), tries=1), ops=(Run(), *answers))
 
 
 @st.composite
@@ -177,7 +181,7 @@ def children(draw: st.DrawFn, outside: tuple[str, ...]) -> Program:
     step: the reference takes the first Command to arrive, and forgets the rest.
     """
     names = ("k", "l", "m")[: draw(st.integers(1, 3))]
-    asks = draw(st.sampled_from((*names, None, None)))
+    asks = draw(st.sampled_from((*names, *[None] * 3)))
     rules = st.sampled_from(("size", "name"))
     entry = Route(picks=(("*k", "*k"),)) if draw(st.integers(0, 3)) == 0 else None
     follow = [(names[draw(st.integers(0, place - 1))], name) for place, name in enumerate(names) if place]
@@ -191,6 +195,7 @@ def children(draw: st.DrawFn, outside: tuple[str, ...]) -> Program:
             asks=int(name == asks),
             returns="parent" if up is not None and name == names[-1] else "dict",
             goto=up if name == names[-1] else None,
+            tries=1 if name == asks else draw(st.sampled_from((1, 1, 1, 2))),
         )
         for name in names
     )
@@ -207,12 +212,14 @@ def nesting(draw: st.DrawFn) -> Program:
     keeps = draw(st.sampled_from(("run", "run", "thread")))
     asks = any(node.asks for node in child.nodes)
     # Sends within the child ask in the same words, and the reference lists them as their threads end: answer all.
-    hows = ("all",) if child.entry else ("all", "first")
+    hows = ("all",) if child.entry else ORDERS
     answers: st.SearchStrategy[Op] = st.builds(Answer, how=st.sampled_from(hows))
     # Travel and Commands to a child that remembers are told apart in differences.py.
     calls: st.SearchStrategy[Op] = st.just(Run("more")) if keeps == "thread" else ops(names)
-    later = draw(st.lists(answers if asks else calls, min_size=1, max_size=3))
-    nested = marked(program, {host}, child=child, goto=None, returns="dict", keeps=keeps)
+    if asks:
+        calls = answers if keeps == "thread" else st.one_of(answers, answers, st.builds(Go, back=BACK))
+    later = draw(st.lists(calls, min_size=1, max_size=3))
+    nested = marked(program, {host}, child=child, goto=None, returns="dict", keeps=keeps, tries=1)
     if keeps == "thread":
         nested = unsent(nested, host)
     return replace(nested, ops=(Run(), *later), limit=7)

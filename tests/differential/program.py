@@ -2,8 +2,9 @@
 
 1. Every node writes by rules that read only its own input, so a program has one right outcome.
 2. `ticks` counts node runs; routes choose nothing once it reaches `until`, and `limit` ends what still circles.
-3. At most one node fails per program, and none fails in a program that asks: which of two ends a step has first
-   depends on threads in the reference.
+3. At most one node fails for good per program, and none fails in a program that asks: which of two ends a step has
+   first depends on threads in the reference.
+4. A node with `tries` fails at all its attempts but the last, and one that fails for good at all of them.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class Node(Compact):
     branches: tuple[Route, ...] = ()
     defer: bool = False
     fails: str = ""  # a builtin error's name, raised until Mend
+    handled: bool = False  # by an error handler, which notes it
+    tries: int = 1  # attempts that it is given; one that asks needs no second one
     asks: int = 0
     child: Program | None = None
     keeps: str = "run"
@@ -93,7 +96,7 @@ class Bulk(Compact):
 
 @dataclass(frozen=True, repr=False)
 class Answer(Compact):
-    """Answer pending questions: "all" by id, the "first" by id, or one with a "plain" value; Go when there is none."""
+    """Answer pending questions: "all" by id, the "first" or "last" by id, or one with a "plain" value; else Go."""
 
     how: str = "all"
 

@@ -19,6 +19,7 @@ class Side:
     Command: Any
     Overwrite: Any
     StateUpdate: Any
+    RetryPolicy: Any
     interrupt: Any
     InMemorySaver: Any
     channels: Any
@@ -36,6 +37,7 @@ def side(package: str) -> Side:
         Command=types.Command,
         Overwrite=types.Overwrite,
         StateUpdate=types.StateUpdate,
+        RetryPolicy=types.RetryPolicy,
         interrupt=types.interrupt,
         InMemorySaver=import_module(f"{package}.checkpoint.memory").InMemorySaver,
         channels=import_module(f"{package}.channels"),

@@ -159,7 +159,8 @@ class FilesystemMiddleware(AgentMiddleware):
         if request.tool_call["id"] not in ids[1:]:
             return False  # as a rule, and nothing is looked up
         mine, *earlier = [request.tool_call, *changing[: ids.index(request.tool_call["id"])]]
-        return (yield calling(lambda: any(_meet(self._places(mine), self._places(one)) for one in earlier)))
+        meet: bool = yield calling(lambda: any(_meet(self._places(mine), self._places(one)) for one in earlier))
+        return meet
 
     def _places(self, call: Any) -> tuple[str, ...]:
         """What a call changes: the path, and where it leads; nothing where the backend refuses it by itself."""

@@ -1,11 +1,13 @@
 """Skills: instructions in files, of which the model is told the names and reads the rest when it needs it.
 
 A source is a directory of skills, each a directory with a ``SKILL.md`` that begins with its name and description. A
-later source replaces skills of the same name. What cannot be read is told to the model, and the others still work.
+later source replaces skills of the same name. What cannot be read is told to the model, and the others still work. A
+name that is not its directory's, in lowercase words, is logged as a warning: the skill is there under its name.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, NotRequired, TypedDict
@@ -20,6 +22,8 @@ from pregel.agents.middleware.todo import with_text
 from pregel.agents.state import AgentState, OmitFromOutput, PrivateStateAttr
 from pregel.errors import DefinitionError
 from pregel.messages import HumanMessage
+
+log = logging.getLogger("pregel.agents")
 
 LARGEST = 10 * 1024 * 1024
 LONGEST_DESCRIPTION, LONGEST_COMPATIBILITY, MOST_ERRORS = 1024, 500, 20
@@ -133,20 +137,20 @@ class SkillsMiddleware(AgentMiddleware):
     def _skill(self, path: str, errors: list[str]) -> AgentFlow[SkillMetadata | None]:
         try:
             head = frontmatter((yield from self._raw(path)))
-            return _metadata(path, head, errors)
+            return _metadata(path, head)
         except FrontmatterError as error:
             if not str(error).startswith("file_not_found"):  # a directory without a SKILL.md is no skill
                 errors.append(f"{path}: {error}")
             return None
 
 
-def _metadata(path: str, head: dict[str, Any], errors: list[str]) -> SkillMetadata:
+def _metadata(path: str, head: dict[str, Any]) -> SkillMetadata:
     name, description = (str(head.get(key) or "").strip() for key in ("name", "description"))
     if not name or not description:
         raise FrontmatterError("its head needs a name and a description")
     directory = path.split("/")[-2]
     if len(name) > 64 or not _NAME.fullmatch(name) or name != directory:
-        errors.append(f"{path}: the name {name!r} should be its directory's, in lowercase words joined by hyphens")
+        log.warning("%s: the name %r should be its directory's, in lowercase words joined by hyphens.", path, name)
     found: SkillMetadata = {"name": name, "description": description[:LONGEST_DESCRIPTION], "path": path}
     if head.get("license"):
         found["license"] = str(head["license"])

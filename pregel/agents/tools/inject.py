@@ -86,6 +86,13 @@ class ToolRuntime(Generic[C, S]):
         return replace(self, **overrides)
 
 
+class MissingStateError(InvalidInputError, KeyError, AttributeError):
+    """A tool wants a key of the state that is not set: no model can mend that, so it is raised."""
+
+    code = "MISSING_STATE"
+    __str__ = InvalidInputError.__str__
+
+
 class Injection(NamedTuple):
     """One injected parameter: what it gets, which field of the state, and whether it may be left out."""
 
@@ -181,7 +188,9 @@ def _put_field(tool: str, one: Injection, state: Any, values: dict[str, Any]) ->
         state = {"messages": state}
     try:
         values[one.name] = state[one.field] if isinstance(state, Mapping) else getattr(state, one.field)
-    except (KeyError, AttributeError) as missing:
+    except (KeyError, AttributeError):
         if not one.optional:
-            missing.add_note(f"The tool {tool!r} wants state key {one.field!r} in {one.name!r}, which is not set.")
-            raise
+            raise MissingStateError(
+                f"The tool {tool!r} wants the state key {one.field!r} in {one.name!r}, which is not set.",
+                fix="Set it before the tool runs, or give the parameter a default.",
+            ) from None

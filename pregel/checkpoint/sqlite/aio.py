@@ -1,6 +1,7 @@
 """AsyncSqliteSaver: the journal in SQLite for programs that await.
 
 1. A file is reached over connections of its own, one hop to a thread per verb: aiosqlite would take one per statement.
+   Appends of runs that go on at once share a transaction.
 2. A database in memory lives in the connection that was given; there a verb is awaited statement by statement.
 """
 
@@ -19,6 +20,7 @@ from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.records import Append, Hold, Receipt
 from pregel.checkpoint.sqlite.database import Synchronous
 from pregel.checkpoint.sqlite.saver import STATEMENTS, Serde, SqliteSaver, clock, explained, placed, tables
+from pregel.checkpoint.sqlite.together import Together
 from pregel.errors import InvalidInputError
 from pregel.flow import Flow
 
@@ -44,6 +46,7 @@ class AsyncSqliteSaver(AsyncJournalSaver):
         self.conn: aiosqlite.Connection | None = conn
         self._file: SqliteSaver | None = None
         self._ready = False
+        self._together: Together  # as soon as there is a file
         self._turn = asyncio.Lock()
         self._under_way: set[asyncio.Future[Any]] = set()  # transactions whose callers may be gone
 
@@ -63,32 +66,33 @@ class AsyncSqliteSaver(AsyncJournalSaver):
             saver = cls.__new__(cls)
             AsyncJournalSaver.__init__(saver, serde=serde, lease=lease)
             saver.conn, saver._file, saver._ready = None, file, True
+            saver._together = Together(file.append_all)
             yield saver
 
     async def setup(self) -> None:
         """Make or migrate the tables now instead of on first use."""
         file = await self._opened()
         if file is not None:
-            await asyncio.to_thread(file.setup)
+            await runner.on_thread(file.setup)
 
     # -- the store ---------------------------------------------------------------------------------------------------
 
     async def aread(self, flow: Flow[T]) -> T:
         file = await self._opened()
         if file is not None:
-            return await asyncio.to_thread(file.read, flow)
+            return await runner.on_thread(file.read, flow)
         return await self._whole(self._run(flow, "BEGIN"))
 
     async def awrite(self, flow: Flow[T]) -> T:
         file = await self._opened()
         if file is not None:
-            return await asyncio.to_thread(file.write, flow)
+            return await runner.on_thread(file.write, flow)
         return await self._whole(self._run(flow, "BEGIN IMMEDIATE"))
 
     async def aappend(self, append: Append) -> Receipt:
         file = await self._opened()
         if file is not None:
-            return await asyncio.to_thread(file.append, append)
+            return await self._together.append(append)
         return await self._whole(runner.arun(append_flow(append, clock()), self._perform_append))
 
     async def _perform_append(self, request: Atomic | Sql) -> list[Row]:
@@ -116,7 +120,7 @@ class AsyncSqliteSaver(AsyncJournalSaver):
     async def arenew(self, holds: Sequence[Hold], *, keep: bool = True) -> dict[bytes, str]:
         file = await self._opened()
         if file is not None:
-            return await asyncio.to_thread(lambda: file.renew(holds, keep=keep))
+            return await runner.on_thread(lambda: file.renew(holds, keep=keep))
         return await super().arenew(holds, keep=keep)
 
     def append(self, append: Append) -> Receipt:
@@ -145,6 +149,7 @@ class AsyncSqliteSaver(AsyncJournalSaver):
         databases = await conn.execute_fetchall("PRAGMA database_list")
         if path := next((row[2] for row in databases if row[1] == "main"), ""):
             self._file = SqliteSaver.at(path)
+            self._together = Together(self._file.append_all)
         else:
             async with self._begun("BEGIN IMMEDIATE"):
                 await runner.arun(tables(), lambda statement: _rows(conn, statement))

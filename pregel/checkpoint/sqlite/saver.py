@@ -12,6 +12,8 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import orjson
@@ -116,26 +118,38 @@ class SqliteSaver(JournalSaver):
         with explained(append.thread):  # whether the commit came through is unclear; sending it again settles it
             return runner.run(append_flow(append, now), self._perform_append)
 
+    def append_all(self, appends: Sequence[Append]) -> list[Receipt | Exception]:
+        """What became of each of several runs' appends, all in one transaction.
+
+        When that fails each is stored by itself, so that an error is told to the one whose it is.
+        """
+        if len(appends) > 1:
+            try:
+                with self.database.writing() as connection:
+                    return [self._append_in(connection, append, clock()) for append in appends]
+            except _DRIVERS:  # what landed all the same is told by its mark
+                pass
+            except PregelError as error:  # nobody gets to the file
+                return [copy(error) for _ in appends]
+        return [self._outcome(append) for append in appends]
+
+    def _outcome(self, append: Append) -> Receipt | Exception:
+        try:
+            return self.append(append)
+        except Exception as error:
+            return error
+
+    def _append_in(self, connection: sqlite3.Connection, append: Append, now: Clock) -> Receipt:
+        if append.claim is None and append.release is None and _add_unasked(connection, append, now):
+            return LANDED
+        return runner.run(append_flow(append, now), partial(_perform_in, connection))
+
     def _append_unasked(self, append: Append, now: Clock) -> bool:
         """The usual append in few statements; False, and nothing done, when its guard misses or something is asked."""
-        database, tno = self.database, append.tno
-        guard = (append.k, append.mark, append.last_id, now.now, now.since_boot, now.now)
+        database = self.database
         connection = database.begin()  # and not `writing`: this is the hot path
         try:
-            moved = connection.execute(UNASKED, (*guard, tno, append.epoch, append.run, append.seq)).rowcount == 1
-            if moved:
-                if append.namespaces:
-                    connection.executemany(ADD_NAMESPACES.text, [(tno, *row) for row in append.namespaces])
-                if append.checkpoints:
-                    arrange = ADD_CHECKPOINTS.ordered
-                    connection.executemany(ADD_CHECKPOINTS.text, [arrange((tno, *row)) for row in append.checkpoints])
-                if append.values:
-                    connection.executemany(ADD_VALUES.text, [(tno, *row) for row in append.values])
-                if append.writes:
-                    connection.executemany(ADD_WRITES.text, [(tno, *row) for row in append.writes])
-                if append.chunks or append.marks:
-                    _perform(connection, Many("add_chunks", [(tno, *row) for row in append.chunks]))
-                    _perform(connection, Many("add_marks", [(tno, *row) for row in append.marks]))
+            moved = _add_unasked(connection, append, now)
         except BaseException as error:
             database.roll_back(error)
             raise
@@ -170,8 +184,18 @@ class SqliteSaver(JournalSaver):
         return self._beats
 
     def read(self, flow: Flow[T]) -> T:
-        with explained(), self.database.reading() as connection:
-            return runner.run(flow, lambda request: _perform(connection, request))
+        database = self.database  # by hand: each of the blocks would cost as much as a statement
+        try:
+            connection = database.begin_read()
+            try:
+                found = runner.run(flow, partial(_perform, connection))
+            except BaseException as error:
+                database.end_read(error)
+                raise
+            database.end_read()
+        except _DRIVERS as error:
+            raise explanation(error, None) from error
+        return found
 
     def write(self, flow: Flow[T]) -> T:
         with explained(), self.database.writing() as connection:
@@ -184,19 +208,47 @@ class SqliteSaver(JournalSaver):
                 return rows
         connection = self.database.begin()  # and not `writing`: this is the hot path
         try:
-            rows = []
-            guard = STATEMENTS[request.head.name]
-            if connection.execute(guard.text, guard.ordered(request.head.args)).rowcount == 1:
-                rows = connection.execute(STATEMENTS["standing_row"].text, (request.thread,)).fetchall()
-                tno = rows[0][0]
-                for many in request.rest:
-                    statement = STATEMENTS[many.name]
-                    connection.executemany(statement.text, [statement.ordered((tno, *row)) for row in many.rows])
+            rows = _perform_in(connection, request)
         except BaseException as error:
             self.database.roll_back(error)
             raise
         self.database.commit()
         return rows
+
+
+def _add_unasked(connection: sqlite3.Connection, append: Append, now: Clock) -> bool:
+    """The usual append inside an open transaction; False, and nothing done, unless its guard holds and nobody asks."""
+    tno = append.tno
+    guard = (append.k, append.mark, append.last_id, now.now, now.since_boot, now.now)
+    if connection.execute(UNASKED, (*guard, tno, append.epoch, append.run, append.seq)).rowcount != 1:
+        return False
+    if append.namespaces:
+        connection.executemany(ADD_NAMESPACES.text, [(tno, *row) for row in append.namespaces])
+    if append.checkpoints:
+        arrange = ADD_CHECKPOINTS.ordered
+        connection.executemany(ADD_CHECKPOINTS.text, [arrange((tno, *row)) for row in append.checkpoints])
+    if append.values:
+        connection.executemany(ADD_VALUES.text, [(tno, *row) for row in append.values])
+    if append.writes:
+        connection.executemany(ADD_WRITES.text, [(tno, *row) for row in append.writes])
+    if append.chunks or append.marks:
+        _perform(connection, Many("add_chunks", [(tno, *row) for row in append.chunks]))
+        _perform(connection, Many("add_marks", [(tno, *row) for row in append.marks]))
+    return True
+
+
+def _perform_in(connection: sqlite3.Connection, request: Atomic | Sql) -> list[Row]:
+    """Perform what an append asks for inside an open transaction."""
+    if isinstance(request, Sql):
+        return _perform(connection, request)  # type: ignore[no-any-return]
+    guard = STATEMENTS[request.head.name]
+    if connection.execute(guard.text, guard.ordered(request.head.args)).rowcount != 1:
+        return []
+    rows: list[Row] = connection.execute(STATEMENTS["standing_row"].text, (request.thread,)).fetchall()
+    for many in request.rest:
+        statement = STATEMENTS[many.name]
+        connection.executemany(statement.text, [statement.ordered((rows[0][0], *row)) for row in many.rows])
+    return rows
 
 
 def _perform(connection: sqlite3.Connection, request: Sql | Many) -> Any:
@@ -205,14 +257,16 @@ def _perform(connection: sqlite3.Connection, request: Sql | Many) -> Any:
         statement = STATEMENTS[request.name]
         connection.executemany(statement.text, [statement.ordered(row) for row in request.rows])
         return None
-    return connection.execute(*placed(request)).fetchall()  # type: ignore[arg-type]
+    text, args = placed(request)  # type: ignore[arg-type]
+    return connection.execute(text, args).fetchall()
 
 
 def placed(request: Sql) -> tuple[str, Sequence[Any]]:
     """A statement's text, and its arguments as its places want them."""
-    statement = STATEMENTS[request.name]
+    text, arrange = STATEMENTS[request.name]
     adapt = _ADAPTED.get(request.name)
-    return statement.text, statement.ordered(request.args if adapt is None else adapt(request.args))
+    args = request.args if adapt is None else adapt(request.args)
+    return text, args if arrange is None else arrange(args)
 
 
 def _with_clock(args: Row) -> Row:

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -140,7 +139,7 @@ class PostgresStore(Expiring, BaseStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         work = await runner.arun(self.work(ops), aembedding(self.index))
-        return await asyncio.to_thread(self.perform, work)
+        return await runner.on_thread(self.perform, work)
 
     def sweep_ttl(self) -> int:
         return self._do(verbs.sweeping(self._clock()))

@@ -91,7 +91,7 @@ class AsyncSqliteStore(AsyncExpiring, AsyncBatchedBaseStore):
         """Make or migrate the tables now instead of on first use."""
         await self._open_once()
         if self.conn is None:
-            await asyncio.to_thread(self._file.setup)
+            await runner.on_thread(self._file.setup)
 
     async def __aenter__(self) -> Self:
         return self
@@ -103,14 +103,14 @@ class AsyncSqliteStore(AsyncExpiring, AsyncBatchedBaseStore):
         await self._open_once()
         work = await runner.arun(self._file.work(ops), aembedding(self._file.index))
         if self.conn is None:
-            return await asyncio.to_thread(self._file.perform, work)
+            return await runner.on_thread(self._file.perform, work)
         await self._whole(flows.write_flow(work, ENGINE))
         return work.results
 
     async def asweep_ttl(self) -> int:
         await self._open_once()
         if self.conn is None:
-            return await asyncio.to_thread(self._file.sweep_ttl)
+            return await runner.on_thread(self._file.sweep_ttl)
         return await self._whole(flows.sweep_flow(time.time(), cascades=False))
 
     # -- the connection that was given -------------------------------------------------------------------------------

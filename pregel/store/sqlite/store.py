@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sqlite3
 import time
@@ -130,7 +129,7 @@ class SqliteStore(Expiring, BaseStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         work = await runner.arun(self.work(ops), aembedding(self.index))
-        return await asyncio.to_thread(self.perform, work)
+        return await runner.on_thread(self.perform, work)
 
     def sweep_ttl(self) -> int:
         return self._write(flows.sweep_flow(self._clock(), cascades=False))

@@ -1,0 +1,164 @@
+"""Appends of many runs in one SQLite transaction: each has an outcome of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from pregel import START, StateGraph
+from pregel.checkpoint.records import Append, Load, Receipt
+from pregel.checkpoint.sqlite import SqliteSaver
+from pregel.checkpoint.sqlite.aio import AsyncSqliteSaver
+from pregel.checkpoint.sqlite.together import AT_ONCE, Together
+from pregel.errors import InternalError, StoreError
+from tests.behaviour.journals import Run
+
+
+class State(TypedDict, total=False):
+    a: Annotated[list[int], operator.add]
+
+
+def opened(saver: SqliteSaver, *threads: str) -> list[Run]:
+    runs = [Run(saver, thread) for thread in threads]
+    for run in runs:
+        run.save({"a": 1})
+    return runs
+
+
+def next_append(run: Run, value: Any = 2) -> Append:
+    append = run.blank()
+    run.add_save(append, {"a": value})
+    return append
+
+
+def value_of(saver: SqliteSaver, thread: str) -> Any:
+    saved = saver.load(thread, [Load()]).saved[0]
+    return None if saved is None else saved.values["a"]
+
+
+@pytest.mark.acceptance("S0-8")
+def test_a_refused_append_does_not_touch_those_beside_it(tmp_path: Path) -> None:
+    with SqliteSaver.from_conn_string(tmp_path / "t.db") as saver:
+        first, stale, last = opened(saver, "first", "stale", "last")
+        beginning, giving_back = Run(saver, "new"), last.blank()
+        claim = beginning.blank(claim=True)
+        beginning.add_save(claim, {"a": 7})
+        outcomes = saver.append_all(
+            [next_append(first), next_append(stale).but(epoch=stale.epoch - 1), next_append(last), claim]
+        )
+
+        assert [one.landed for one in outcomes if isinstance(one, Receipt)] == [True, False, True, True]
+        assert [value_of(saver, thread) for thread in ("first", "stale", "last", "new")] == [2, 1, 2, 7]
+        assert saver.verify("first") == []
+        assert not saver.append(giving_back).landed  # it still expects what stood before
+
+
+def test_an_append_that_breaks_a_rule_fails_alone(tmp_path: Path) -> None:
+    with SqliteSaver.from_conn_string(tmp_path / "t.db") as saver:
+        first, broken, last = opened(saver, "first", "broken", "last")
+        wrong = next_append(broken)
+        wrong.checkpoints.append(wrong.checkpoints[0])  # the same checkpoint twice
+
+        told = saver.append_all([next_append(first), wrong, next_append(last)])
+
+        assert [type(one) for one in told] == [Receipt, InternalError, Receipt]
+        assert [value_of(saver, thread) for thread in ("first", "broken", "last")] == [2, 1, 2]
+
+
+def test_what_is_sent_again_after_an_unclear_answer_is_known(tmp_path: Path) -> None:
+    with SqliteSaver.from_conn_string(tmp_path / "t.db") as saver:
+        runs = opened(saver, "a", "b")
+        appends = [next_append(run) for run in runs]
+        saver.append_all(appends)
+
+        again = saver.append_all(appends)
+
+        assert [one.landed for one in again if isinstance(one, Receipt)] == [True, True]
+        assert [saver.load(run.thread, [Load()]).thread.seq for run in runs] == [2, 2]
+
+
+def test_a_file_that_nobody_gets_to_is_an_error_for_each(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    with SqliteSaver.from_conn_string(path, busy_timeout=0.05) as saver:
+        runs = opened(saver, "a", "b")
+        appends = [next_append(run) for run in runs]
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+
+        told = saver.append_all(appends)
+
+        holder.execute("ROLLBACK")
+        holder.close()
+        assert [type(one) for one in told] == [StoreError, StoreError]
+        assert told[0] is not told[1]
+        assert [one.landed for one in saver.append_all(appends) if isinstance(one, Receipt)] == [True, True]
+
+
+def test_runs_that_go_on_at_once_share_transactions(tmp_path: Path) -> None:
+    """The log of the file grows by the pages of each transaction, and most runs touch the same ones."""
+    path = tmp_path / "t.db"
+
+    async def node(state: State) -> State:
+        return {"a": [1]}
+
+    async def play(at_once: int) -> int:
+        async with AsyncSqliteSaver.from_conn_string(path, synchronous="NORMAL") as saver:
+            graph: Any = StateGraph(State).add_node("n", node).add_edge(START, "n").compile(checkpointer=saver)
+            await graph.ainvoke({"a": [0]}, {"configurable": {"thread_id": "first"}})
+            before = path.with_name("t.db-wal").stat().st_size
+            room = asyncio.Semaphore(at_once)
+
+            async def run(number: int) -> Any:
+                async with room:
+                    config: Any = {"configurable": {"thread_id": f"{at_once} {number}"}}
+                    await graph.ainvoke({"a": [0]}, config)
+                    return (await graph.aget_state(config)).values["a"]
+
+            assert await asyncio.gather(*(run(number) for number in range(30))) == [[0, 1]] * 30
+            return path.with_name("t.db-wal").stat().st_size - before
+
+    assert asyncio.run(play(30)) < asyncio.run(play(1)) / 2
+
+
+def test_appends_of_one_moment_go_together_and_later_ones_wait() -> None:
+    batches: list[list[str]] = []
+
+    def append_all(appends: Sequence[Append]) -> list[Receipt | Exception]:
+        batches.append([append.thread for append in appends])
+        return [StoreError(append.thread) if append.thread == "bad" else Receipt(True) for append in appends]
+
+    def append(thread: str) -> Append:
+        return Append(thread, 1, 1, b"", 1, 1, b"")
+
+    async def play() -> list[Any]:
+        together = Together(append_all)
+        threads = ["a", "bad", *(str(number) for number in range(AT_ONCE))]
+        gone = asyncio.ensure_future(together.append(append("gone")))
+        waiting = [asyncio.ensure_future(together.append(append(thread))) for thread in threads]
+        await asyncio.sleep(0)
+        gone.cancel()
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    told = asyncio.run(play())
+    assert batches == [
+        ["gone", "a", "bad", *map(str, range(AT_ONCE - 3))],
+        [str(number) for number in range(AT_ONCE - 3, AT_ONCE)],
+    ]
+    assert [str(one) for one in told if isinstance(one, Exception)] == ["bad"]
+
+
+def test_appends_on_a_loop_that_has_no_executor_any_more_are_refused() -> None:
+    async def play() -> list[Any]:
+        together = Together(lambda appends: [Receipt(True) for _ in appends])
+        await asyncio.get_running_loop().shutdown_default_executor()
+        return await asyncio.gather(
+            *(together.append(Append("t", 1, 1, b"", 1, 1, b"")) for _ in range(3)), return_exceptions=True
+        )
+
+    assert [type(one) for one in asyncio.run(play())] == [RuntimeError] * 3

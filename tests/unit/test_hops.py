@@ -1,0 +1,129 @@
+"""Blocking calls on threads, awaited: in the caller's context, side by side, and each with its own outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+import pytest
+
+from pregel.flow import on_thread
+from pregel.hops import AT_ONCE
+
+
+def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """A test that is played on an event loop of its own."""
+    return wraps(test)(lambda: asyncio.run(test()))
+
+
+WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
+
+
+@on_a_loop
+async def test_a_call_sees_its_callers_context_on_another_thread() -> None:
+    WHO.set("me")
+
+    def call() -> tuple[str, bool]:
+        seen = WHO.get()
+        WHO.set("it")
+        return seen, threading.current_thread() is threading.main_thread()
+
+    assert await on_thread(call) == ("me", False)
+    assert WHO.get() == "me"
+
+
+@on_a_loop
+async def test_a_crowd_gets_its_own_answers_and_errors() -> None:
+    def call(number: int) -> int:
+        if number % 7 == 0:
+            raise ValueError(str(number))
+        return number
+
+    told = await asyncio.gather(*(on_thread(call, number) for number in range(500)), return_exceptions=True)
+
+    assert [str(one) for one in told] == [str(number) for number in range(500)]
+    assert all(isinstance(told[number], ValueError) == (number % 7 == 0) for number in range(500))
+
+
+@on_a_loop
+async def test_calls_that_wait_for_each_other_run_side_by_side() -> None:
+    together = threading.Barrier(3, timeout=30)
+    await asyncio.gather(*(on_thread(together.wait) for _ in range(3)))
+
+
+@on_a_loop
+async def test_a_call_that_blocks_holds_up_no_other() -> None:
+    go = threading.Event()
+    held = asyncio.ensure_future(on_thread(go.wait))
+    assert [await on_thread(lambda: 1) for _ in range(3)] == [1, 1, 1]
+    go.set()
+    assert await held
+
+
+@on_a_loop
+async def test_a_call_that_is_cancelled_before_it_began_is_never_made() -> None:
+    made: list[int] = []
+    waiting = asyncio.ensure_future(on_thread(lambda: made.append(1)))
+    await asyncio.sleep(0)  # it stands in the queue; nobody has taken it
+    waiting.cancel()
+    await on_thread(lambda: None)
+    assert (waiting.cancelled(), made) == (True, [])
+
+
+@on_a_loop
+async def test_an_answer_that_nobody_waits_for_any_more_is_dropped() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def call() -> None:
+        begun.set()
+        go.wait()
+
+    waiting = asyncio.ensure_future(on_thread(call))
+    await on_thread(begun.wait)
+    waiting.cancel()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert await on_thread(lambda: 2) == 2
+
+
+@on_a_loop
+async def test_a_stop_iteration_is_an_error_and_not_a_wait_for_ever() -> None:
+    def call() -> None:
+        raise StopIteration
+
+    with pytest.raises(RuntimeError, match="call raised StopIteration"):
+        await on_thread(call)
+
+
+@on_a_loop
+async def test_calls_of_a_loop_whose_executor_is_gone_are_refused() -> None:
+    await asyncio.get_running_loop().shutdown_default_executor()
+    told = await asyncio.gather(*(on_thread(lambda: 1) for _ in range(3)), return_exceptions=True)
+    assert [type(one) for one in told] == [RuntimeError] * 3
+
+
+def test_more_calls_than_may_go_on_at_once_all_come_back() -> None:
+    async def all_of_them() -> int:
+        return sum(await asyncio.gather(*(on_thread(lambda: 1) for _ in range(AT_ONCE * 3))))
+
+    assert asyncio.run(all_of_them()) == AT_ONCE * 3
+
+
+def test_a_loop_that_was_closed_is_not_kept() -> None:
+    def closed() -> weakref.ref[Any]:
+        async def play() -> weakref.ref[Any]:
+            await on_thread(lambda: None)
+            return weakref.ref(asyncio.get_running_loop())
+
+        return asyncio.run(play())
+
+    loop = closed()
+    gc.collect()
+    assert loop() is None
