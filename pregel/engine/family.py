@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 ROOM = 64
 ENDS = (Done, Failed, Paused, Gone)
+NONE: dict[Any, Any] = {}  # the children of a member that has none; never added to
 
 
 def family(frame: Frame, entry: Entry) -> Flow[Result]:
@@ -84,8 +85,8 @@ class Member:
         self.parent = parent
         self.task = task
         self.depth: int = 0 if parent is None else parent.depth + 1
-        self.children: dict[Task, Member] = {}
-        self.line: deque[tuple[Task, Any]] = deque()
+        self.children: dict[Task, Member] = NONE if task is not None else {}  # most have none
+        self.line: deque[tuple[Task, Any]] | None = None
         self.loads = 0
         self.stream: CallStream | None = parent.stream if parent is not None else None  # where its chunks go
 
@@ -196,6 +197,8 @@ class Family:
 
     def _enter(self, member: Member, task: Task, value: Any) -> None:
         if len(member.children) >= ROOM:
+            if member.line is None:
+                member.line = deque()
             member.line.append((task, value))
         else:
             self._admit(member, task, value)
@@ -228,6 +231,8 @@ class Family:
         entry = Entry(value, answers=task.answers, resuming=not task.fresh, fingerprint=fingerprint)
         if parent.run.replay is not None and graph.checkpointer is True:
             entry = parent.run.replay.entry(ns, entry)
+        if member.children is NONE:
+            member.children = {}
         child = member.children[task] = Member(loop(frame, entry), member, task)
         if call is not None and call.stream is not None:
             call.stream.outer_stream, child.stream = child.stream, call.stream
@@ -244,6 +249,7 @@ class Family:
         assert parent is not None
         assert task is not None
         del parent.children[task]
+        task.child = None  # its frame goes now, not when garbage is collected
         if last is not None:
             if child.stream is not None:
                 child.stream.divert(last)
@@ -269,9 +275,9 @@ class Family:
             return True
         if task in self.ended:  # its end is news by itself
             return True
-        waiting = next((pair for pair in member.line if pair[0] is task), None)
+        waiting = next((pair for pair in member.line or () if pair[0] is task), None)
         if waiting is not None:
-            member.line.remove(waiting)
+            member.line.remove(waiting)  # type: ignore[union-attr]  # it was found there
         elif task in self.leaving:  # its child ended just now: the start that is queued would come after the cancel
             self.leaving.remove(task)
         else:
