@@ -84,6 +84,13 @@ def merge_configs(*configs: Mapping[str, Any] | None) -> RunnableConfig:
     return merged  # type: ignore[return-value]
 
 
+def configurable_of(base: Mapping[str, Any] | None, config: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The ``configurable`` of what `merge_configs` makes of these two; not to be changed."""
+    if config and not base and config.keys() <= _KEYS:
+        return config.get("configurable") or {}
+    return merge_configs(base, config).get("configurable") or {}
+
+
 def running_task() -> RunningTask:
     """The task that this code runs in; OutsideRunError when there is none."""
     task = current_task.get()

@@ -86,10 +86,13 @@ class AsyncJournalSaver(JournalSaver):
     # -- for the engine ----------------------------------------------------------------------------------------------
 
     async def aload(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
-        if names is not self._interned:
+        if names and names is not self._interned:
             await self.aintern(names)
             self._interned = names
         return await self.aread(flows.load_flow(self._decoder(), thread, loads))
+
+    async def alook(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
+        return await self.aread(flows.look_flow(self._decoder(), thread, ns, checkpoint))
 
     async def apage(self, thread: str | None, page: Page) -> Sequence[tuple[str, Saved]]:
         return await self.aread(flows.page_flow(self._decoder(), thread, page))

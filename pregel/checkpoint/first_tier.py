@@ -20,7 +20,7 @@ from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 from pregel import flow as runner
-from pregel.checkpoint.base import depth_of
+from pregel.checkpoint.base import CheckpointTuple, depth_of
 from pregel.checkpoint.book import Book, TaskRecord, Version, saved_of
 from pregel.checkpoint.held import held_threads
 from pregel.checkpoint.lease import LEASE
@@ -65,6 +65,17 @@ class FirstTier:
         """Async twin of `load`."""
         return await runner.arun(self._loading(thread, loads), self._aperform)
 
+    def look(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
+        """A checkpoint, for somebody who only looks."""
+        return _seen(self._perform(self._get(thread, ns, checkpoint)))
+
+    async def alook(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
+        """Async twin of `look`."""
+        return _seen(await self._aperform(self._get(thread, ns, checkpoint)))
+
+    def _get(self, thread: str, ns: str, checkpoint: str | None) -> _Call:
+        return _Call("get_tuple", (self._config(thread, ns, checkpoint),))
+
     def page(self, thread: str | None, page: Page) -> list[tuple[str, Saved]]:
         """(thread, checkpoint) newest first."""
         return runner.run(self._paging(thread, page), self._perform)
@@ -107,7 +118,7 @@ class FirstTier:
                 before = self._config(thread, load.ns, load.before)
                 older = yield _Call("list", (self._config(thread, load.ns),), {"before": before, "limit": 1})
                 found = older[0] if older else None
-            opened.saved.append(None if found is None else saved_of(found))
+            opened.saved.append(_seen(found))
         return opened
 
     def _paging(self, thread: str | None, page: Page) -> Flow[list[tuple[str, Saved]]]:
@@ -196,6 +207,10 @@ class FirstTier:
         if blocking is None or awaiting is None:
             return blocking is not None
         return blocking < awaiting if first else blocking <= awaiting
+
+
+def _seen(found: CheckpointTuple | None) -> Saved | None:
+    return None if found is None else saved_of(found)
 
 
 @dataclass(slots=True)

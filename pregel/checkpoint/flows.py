@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -20,7 +20,8 @@ from typing import Any
 from pregel.checkpoint.chains import CacheUnreadableError, Chains, Wanted
 from pregel.checkpoint.decode import Decoder, UnknownNameError, filters
 from pregel.checkpoint.keys import Names, id_bytes, id_text, thread_digest
-from pregel.checkpoint.logs import NAMED
+from pregel.checkpoint.logs import NAMING
+from pregel.checkpoint.manifest import Read
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import (
     Append,
@@ -39,6 +40,8 @@ from pregel.checkpoint.serde.metadata import metadata_of
 from pregel.flow import Flow
 
 Row = tuple[Any, ...]
+_checkpoint_row = partial(tuple.__new__, CheckpointRow)  # a third of the cost of calling the class
+_write_row = partial(tuple.__new__, WriteRow)
 LAST = b"\xff" * 17  # above every id
 PAGE = 64  # checkpoints that are fetched at a time where a filter decides which are kept
 
@@ -123,7 +126,19 @@ def _head(append: Append, clock: Clock) -> Sql:
         guard = (claim.epoch, claim.gen, append.seq)  # type: ignore[assignment]
         return Sql(
             "claim",
-            (*moved, *guard, *holder, claim.ttl, claim.dead, status, reason, claim.graph, clock.boot, claim.pin),
+            (
+                *moved,
+                *guard,
+                *holder,
+                claim.ttl,
+                claim.dead,
+                status,
+                reason,
+                claim.graph,
+                clock.boot,
+                claim.pin,
+                claim.heard,
+            ),
         )
     run, owner, boot = holder
     return Sql(
@@ -176,8 +191,40 @@ def _load_one(decoder: Decoder, thread: ThreadRow, load: Load, heads: dict[str, 
             thread.namespaces[load.ns] = number
         return None
     thread.namespaces[load.ns] = rows[0][0]
-    saved = yield from saved_flow(decoder, thread.tno, load.ns, [CheckpointRow(*rows[0])], recent=decoder.recent)
-    return saved[0]
+    return (yield from _one_flow(decoder, thread.tno, load.ns, _checkpoint_row(rows[0])))
+
+
+def look_flow(decoder: Decoder, thread: str, ns: str, checkpoint: str | None) -> Flow[Saved | None]:
+    """One checkpoint, the newest of its namespace without an id, and nothing else of the thread."""
+    wanted = None if checkpoint is None else id_bytes(checkpoint)
+    below = LAST if wanted is None else wanted + b"\0"  # the first id after it that there could be
+    rows = yield Sql("look", (thread, ns, below))
+    if not rows or (wanted is not None and rows[0][2] != wanted):
+        return None
+    found = rows[0]
+    row = _checkpoint_row(found[1:12])
+    base = None if row.base is None or found[12] is None else (row.base, found[12])
+    return (yield from _one_flow(decoder, found[0], ns, row, base, has_writes=found[13]))
+
+
+def _one_flow(
+    decoder: Decoder,
+    tno: int,
+    ns: str,
+    row: CheckpointRow,
+    base: tuple[bytes, bytes] | None = None,
+    *,
+    has_writes: bool = True,
+) -> Flow[Saved]:
+    """A checkpoint with its writes, and with what is not in its row where there is such a thing."""
+    writes: Sequence[WriteRow] = ()
+    if has_writes:
+        writes = [_write_row(found) for found in (yield Sql("writes", (tno, row.ns, row.id, row.id)))]
+    if row.base is None or base is not None:
+        saved = decoder.short(ns, row, base, writes)
+        if saved is not None:
+            return saved
+    return (yield from saved_flow(decoder, tno, ns, [row], writes=writes, recent=decoder.recent))[0]
 
 
 def saved_flow(
@@ -186,12 +233,13 @@ def saved_flow(
     ns_text: str,
     rows: Sequence[CheckpointRow],
     *,
+    writes: Sequence[WriteRow] | None = None,
     caches: bool = True,
     recent: RecentLists | None = None,
 ) -> Flow[list[Saved]]:
     """Checkpoints of one namespace, with bases, values and writes; the values without the help of `caches` if so.
 
-    With `recent` it is one checkpoint, of which some lists may have been read before.
+    With `recent` it is one checkpoint, of which some lists may have been read before; `writes` are known already.
     """
     ns = rows[0].ns
     bases: dict[bytes, bytes] = {}
@@ -199,30 +247,39 @@ def saved_flow(
         for (blob,) in (yield Sql("manifest", (tno, ns, base))):
             bases[base] = blob
     reads = [
-        decoder.manifest(row, (row.base, bases[row.base]) if row.base is not None and row.base in bases else None)
+        Read(row.id, row.manifest, None)
+        if row.base is None
+        else decoder.manifest(row, (row.base, bases[row.base]) if row.base in bases else None)
         for row in rows
     ]
     chains = Chains(caches=caches)
-    wanted = {one for read in reads for one in decoder.wanted(read)}
-    writes: dict[bytes, list[WriteRow]] = {row.id: [] for row in rows}
-    for row in (yield Sql("writes", (tno, ns, min(writes), max(writes)))):
-        if row[1] in writes:
-            writes[row[1]].append(WriteRow(*row))
-    named = {(row.channel, int(row.blob)) for found in writes.values() for row in found if row.type == NAMED}
-    if recent is not None:
+    wanted = {one for read in reads if not read.is_short for one in decoder.wanted(read)}
+    under: dict[bytes, list[WriteRow]] = {row.id: [] for row in rows}
+    if writes is None:
+        writes = [_write_row(found) for found in (yield Sql("writes", (tno, ns, min(under), max(under))))]
+    for write in writes:
+        if write.checkpoint in under:
+            under[write.checkpoint].append(write)
+    named = {
+        (write.type, write.channel, int(write.blob))
+        for found in under.values()
+        for write in found
+        if write.type in NAMING
+    }
+    if recent is not None and wanted:
         yield from _recall(recent, tno, rows[0], wanted, chains)
     while True:
-        while spans := chains.missing(wanted):
+        while wanted and (spans := chains.missing(wanted)):
             chains.add((yield Sql("values", (tno, ns, spans, None))))
-        if spans := chains.named(named):
+        if named and (spans := chains.named(named)):
             chains.add((yield Sql("values", (tno, ns, spans, None))))
         try:
             saved = [
-                decoder.saved(ns_text, row, read, chains, writes[row.id])
+                decoder.saved(ns_text, row, read, chains, under[row.id])
                 for row, read in zip(reversed(rows), reversed(reads), strict=True)  # newer ones stand on older ones
             ]
-            if recent is not None and reads[0].foreign is None:
-                recent.keep(tno, ns, rows[0].id, reads[0].manifest.logs, chains.given)
+            if recent is not None and wanted and reads[0].foreign is None:
+                recent.keep(tno, ns, rows[0].id, reads[0].logs, chains.given)
             return saved[::-1]
         except CacheUnreadableError as error:
             chains.drop(error.address)
@@ -284,7 +341,7 @@ def _page(thread: str | None, ns: str | None, before: bytes | None, size: int | 
 
 
 def _shown_metadata(row: Row) -> dict[str, Any]:
-    checkpoint = CheckpointRow(*row[3:])
+    checkpoint = _checkpoint_row(row[3:])
     return {"source": checkpoint.source, "step": checkpoint.step, **metadata_of(checkpoint.metadata)}
 
 
@@ -296,7 +353,7 @@ def _decode_page(decoder: Decoder, rows: Sequence[Row]) -> Flow[list[tuple[str, 
     for _, group in groupby(sorted(rows, key=by_namespace), by_namespace):
         members = list(group)
         thread, tno, ns = members[0][:3]
-        checkpoints = [CheckpointRow(*row[3:]) for row in members]
+        checkpoints = [_checkpoint_row(row[3:]) for row in members]
         decoded = yield from saved_flow(decoder, tno, ns, checkpoints)
         for checkpoint, saved in zip(checkpoints, decoded, strict=True):
             found[order[tno, checkpoint.ns, checkpoint.id]] = thread, saved
@@ -327,7 +384,7 @@ def renew_flow(holds: Sequence[Hold], keep: bool) -> Flow[dict[bytes, str]]:
 
 
 def ask_flow(hold: Hold, asked: str) -> Flow[bool]:
-    """Leave word for the run that holds a thread; whether it still does."""
+    """Leave word for the run that holds a thread, or a ticket (`Claim.heard`) for the next; whether it still does."""
     yield Sql("ask", (asked, *hold))
     return bool((yield Sql("held", hold)))
 

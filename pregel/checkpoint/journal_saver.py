@@ -62,6 +62,7 @@ class JournalSaver(BaseCheckpointSaver[str]):
         """Seconds after which a run that was not heard of may be taken over."""
         self.names = Names()
         self._interned: Iterable[str] = ()
+        self._decodes: Decoder | None = None
         self.recent = RecentLists()
         """The lists that were read last; ``recent.largest`` says how many bytes of them are kept."""
 
@@ -95,10 +96,14 @@ class JournalSaver(BaseCheckpointSaver[str]):
 
     def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
         """The thread's row and these checkpoints, as of one moment. Interns `names` first when some are unknown."""
-        if names is not self._interned:  # a graph gives the same object each time, and it may have thousands
+        if names and names is not self._interned:  # a graph gives the same object each time, and it may have thousands
             self.intern(names)
             self._interned = names
         return self.read(flows.load_flow(self._decoder(), thread, loads))
+
+    def look(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
+        """A checkpoint (without an id the newest of the namespace) for somebody who only looks; None without one."""
+        return self.read(flows.look_flow(self._decoder(), thread, ns, checkpoint))
 
     def page(self, thread: str | None, page: Page) -> list[tuple[str, Saved]]:
         """(thread, checkpoint) newest first, of all threads when `thread` is None; `before` the last id gives more."""
@@ -138,7 +143,10 @@ class JournalSaver(BaseCheckpointSaver[str]):
         return nullcontext(AsyncPauses())
 
     def _decoder(self) -> Decoder:
-        return Decoder(self.serde, self.names, self.recent)
+        decoder = self._decodes
+        if decoder is None or decoder.serde is not self.serde:
+            decoder = self._decodes = Decoder(self.serde, self.names, self.recent)
+        return decoder
 
     # -- first tier --------------------------------------------------------------------------------------------------
 
@@ -225,6 +233,10 @@ class JournalSaver(BaseCheckpointSaver[str]):
     async def aload(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
         """Async twin of `load`."""
         return await self._hop(self.load, thread, loads, names)
+
+    async def alook(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
+        """Async twin of `look`."""
+        return await self._hop(self.look, thread, ns, checkpoint)
 
     async def apage(self, thread: str | None, page: Page) -> Sequence[tuple[str, Saved]]:
         """Async twin of `page`."""

@@ -80,6 +80,12 @@ def hash16(parts: Iterable[str]) -> bytes:
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+def uuid_of(parts: Iterable[str]) -> str:
+    """The same as the text of a UUID."""
+    h = blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+
+
 def lineage_after(before: bytes, parts: Iterable[str]) -> bytes:
     """16 bytes that name the work that led to a checkpoint: that which led to the one before it, and these parts."""
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16, key=before).digest()

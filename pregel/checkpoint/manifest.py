@@ -23,6 +23,7 @@ SMALL = 400  # bytes; a manifest up to this is always written whole
 
 Piece = Any  # packed bytes, or the parts they were unpacked to
 
+_SHORT = frozenset((4, 5))  # parts of a channel whose value stands here
 _HEADS = [bytes([0x90 + n]) for n in range(16)]
 
 
@@ -103,26 +104,53 @@ def head(count: int) -> bytes:
 class Read:
     """A stored manifest, unpacked and laid over its base."""
 
-    __slots__ = ("applied", "foreign", "manifest", "updated")
+    __slots__ = (
+        "_base",
+        "_checkpoint",
+        "_kept",
+        "_own",
+        "_size",
+        "applied",
+        "channels",
+        "foreign",
+        "is_short",
+        "logs",
+        "seen",
+        "updated",
+    )
 
     def __init__(self, checkpoint: bytes, blob: bytes, base: tuple[bytes, bytes] | None) -> None:
-        channels, seen, updated, applied, folds, written, foreign = msgpack.unpackb(
-            blob, use_list=False, strict_map_key=False
-        )
-        self.updated: tuple[int, ...] | None = updated
-        self.applied: tuple[str, ...] = applied
-        self.foreign: bytes | None = foreign
-        own = self.manifest = Manifest()
-        own.folds, own.written = folds, written
-        if base is None:
-            own.base, own.size = checkpoint, len(blob)
-            own.channels = {piece[0]: piece for piece in channels}
-            own.seen = {piece[0]: piece for piece in seen}
-            return
-        below = msgpack.unpackb(base[1], use_list=False, strict_map_key=False)
-        own.base, own.size = base[0], len(base[1])
-        own.written += len(blob)
-        own.since_channels = {piece[0]: piece for piece in channels}
-        own.since_seen = {piece[0]: piece for piece in seen}
-        own.channels = {piece[0]: piece for piece in below[0]} | own.since_channels
-        own.seen = {piece[0]: piece for piece in below[1]} | own.since_seen
+        own = msgpack.unpackb(blob, use_list=False, strict_map_key=False)
+        channels, seen, self.updated, self.applied, _, _, self.foreign = own
+        self._own, self._checkpoint, self._size = own, checkpoint, len(blob)
+        self._base: tuple[bytes, int] | None = None  # its id, and how long its manifest is
+        self._kept: Manifest | None = None
+        self.logs: dict[int, Tip] = {}  # those that were read
+        if base is not None:
+            below = msgpack.unpackb(base[1], use_list=False, strict_map_key=False)
+            self._base = base[0], len(base[1])
+            channels = tuple((_by_name(below[0]) | _by_name(channels)).values())
+            seen = tuple((_by_name(below[1]) | _by_name(seen)).values())
+        self.channels: tuple[Piece, ...] = channels
+        self.seen: tuple[Piece, ...] = seen
+        self.is_short = _SHORT.issuperset(map(len, channels))  # all values stand in the manifest itself
+
+    @property
+    def manifest(self) -> Manifest:
+        """What a run goes on from, made when there is one: most that is read is only looked at."""
+        kept = self._kept
+        if kept is None:
+            kept = self._kept = Manifest()
+            channels, seen, _, _, kept.folds, kept.written, _ = self._own
+            kept.channels, kept.seen, kept.logs = _by_name(self.channels), _by_name(self.seen), self.logs
+            if self._base is None:
+                kept.base, kept.size = self._checkpoint, self._size
+            else:
+                kept.base, kept.size = self._base
+                kept.written += self._size
+                kept.since_channels, kept.since_seen = _by_name(channels), _by_name(seen)
+        return kept
+
+
+def _by_name(pieces: tuple[Piece, ...]) -> dict[int, Piece]:
+    return {piece[0]: piece for piece in pieces}

@@ -21,12 +21,12 @@ from pregel.checkpoint.chunks import LANDED as LANDED_CHUNK
 from pregel.checkpoint.chunks import PENDING
 from pregel.checkpoint.flows import Many, Row, Sql
 from pregel.checkpoint.journal_saver import JournalSaver
-from pregel.checkpoint.keys import thread_digest
+from pregel.checkpoint.keys import id_bytes, thread_digest
 from pregel.checkpoint.late import LateLedger
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.memory_rows import Branch, Thread
-from pregel.checkpoint.records import Append, CheckpointRow, Hold, Receipt, ThreadRow, ValueRow, WriteRow
+from pregel.checkpoint.records import Append, CheckpointRow, Hold, Receipt, Saved, ThreadRow, ValueRow, WriteRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.errors import NotBuiltError
 from pregel.flow import Flow
@@ -132,7 +132,9 @@ class InMemorySaver(JournalSaver):
         else:
             thread.epoch = max(thread.epoch + 1, int(now * 1000))
             thread.crashes += thread.run is not None
-        thread.asked, thread.pin = "", claim.pin
+        thread.pin = claim.pin
+        if not thread.asked.startswith("~") or thread.asked == claim.heard:
+            thread.asked = ""
         thread.run, thread.owner, thread.ttl = append.run, claim.owner, claim.ttl
         thread.status, thread.reason = "running", ""
         thread.graph = claim.graph or thread.graph
@@ -151,6 +153,21 @@ class InMemorySaver(JournalSaver):
             return runner.run(flow, self._perform)
 
     write = read
+
+    def look(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
+        with self._lock:
+            found = self._threads.get(thread)
+            if found is None or (branch := found.catch_up().branches.get(found.namespaces.get(ns, -1))) is None:
+                return None
+            row = branch.newest if checkpoint is None else branch.rows.get(id_bytes(checkpoint))
+            if row is None:
+                return None
+            writes = found.writes.get((row.ns, row.id))
+            saved = None
+            if row.base is None or row.base in branch.rows:
+                base = None if row.base is None else (row.base, branch.rows[row.base].manifest)
+                saved = self._decoder().short(ns, row, base, [*writes.values()] if writes else ())
+        return super().look(thread, ns, checkpoint) if saved is None else saved
 
     def _perform(self, request: Sql | Many) -> Any:
         if request.__class__ is Sql:
@@ -179,7 +196,8 @@ class InMemorySaver(JournalSaver):
         return [] if thread is None else [(thread.asked,)]
 
     def _do_ask(self, asked: str, tno: int, epoch: int, run: bytes) -> None:
-        if (thread := self._holder(tno, epoch, run)) is not None:
+        thread = self._numbers.get(tno) if asked.startswith("~") else self._holder(tno, epoch, run)
+        if thread is not None:
             thread.asked = asked if not thread.asked else min(thread.asked, asked)
 
     def _do_threads(self, status: str | None, limit: int | None) -> list[Row]:
@@ -213,6 +231,18 @@ class InMemorySaver(JournalSaver):
     def _do_checkpoint(self, tno: int, text: str, checkpoint: bytes) -> list[Row]:
         row = self._named(tno, text).rows.get(checkpoint)
         return [] if row is None else [row]
+
+    def _do_look(self, name: str, text: str, before: bytes) -> list[Row]:
+        thread = self._threads.get(name)
+        if thread is None:
+            return []
+        branch = self._named(thread.catch_up().tno, text)
+        i = bisect_left(branch.ids, before)
+        if not i:
+            return []
+        row = branch.rows[branch.ids[i - 1]]
+        base = branch.rows.get(row.base) if row.base is not None else None
+        return [(thread.tno, *row, None if base is None else base.manifest, (row.ns, row.id) in thread.writes)]
 
     def _do_manifest(self, tno: int, ns: int, checkpoint: bytes) -> list[Row]:
         row = self._branch(tno, ns).rows.get(checkpoint)
@@ -259,7 +289,10 @@ class InMemorySaver(JournalSaver):
                     end = bisect_left(branch.ids, before)
                     start = 0 if size < 0 else max(0, end - size)
                     found += [(one.thread, one.tno, text, *branch.rows[id]) for id in branch.ids[start:end]]
-        found.sort(key=lambda row: (row[4], -row[1], -row[3]), reverse=True)
+        if ns is None or (len(found) > 1 and found[0][1] != found[-1][1]):
+            found.sort(key=lambda row: (row[4], -row[1], -row[3]), reverse=True)
+        else:  # of one branch: they are in order
+            found.reverse()
         return found if size < 0 else found[:size]
 
     def _do_names(self, last: int, wanted: int) -> list[Row]:
@@ -336,7 +369,7 @@ class InMemorySaver(JournalSaver):
     def _do_value_keys(self, tno: int, ns: int) -> list[Row]:
         return [(*key[1:], row.prev) for key, row in self._numbers[tno].values.items() if key[0] == ns]
 
-    def _do_named_deltas(self, tno: int, ns: int, kind: str) -> list[Row]:
+    def _do_named_rows(self, tno: int, ns: int, kind: str) -> list[Row]:
         under = (rows for (number, _), rows in self._numbers[tno].writes.items() if number == ns)
         return [(row.channel, row.blob) for rows in under for row in rows.values() if row.type == kind]
 

@@ -32,6 +32,11 @@ class Branch:
             insort(self.ids, row.id)
         self.rows[row.id] = row
 
+    @property
+    def newest(self) -> CheckpointRow | None:
+        """The row of the greatest id."""
+        return self.rows[self.ids[-1]] if self.ids else None
+
 
 class Thread:
     """One thread: its row's columns, and its rows of the other tables."""

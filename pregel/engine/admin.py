@@ -1,11 +1,10 @@
-"""What is asked of a thread beside running it: its state, its history, and updates from outside, as flows.
+"""Updates of a thread from outside, as flows.
 
-1. Reading claims nothing and writes nothing.
-2. An update is one append: claim, records and release together, so it cannot meet a run half way.
-3. The writers of the node an update is made for run as a task body, branches included; the node itself does not.
-4. An update for a node that is pending completes the step: what its siblings finished stays. An update for another node
+1. An update is one append: claim, records and release together, so it cannot meet a run half way.
+2. The writers of the node an update is made for run as a task body, branches included; the node itself does not.
+3. An update for a node that is pending completes the step: what its siblings finished stays. An update for another node
    plans anew what comes after it, and the pending step is given up with all that it finished.
-5. What an updated subgraph had asked is open nowhere any more (`engine.unasked`).
+4. What an updated subgraph had asked is open nowhere any more (`engine.unasked`).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 from pregel.channels import LastValue
 from pregel.checkpoint.keys import hash16
-from pregel.checkpoint.records import Load, Page, Release, Saved, Source, TaskWrites
+from pregel.checkpoint.records import Load, Release, Saved, Source, TaskWrites
 from pregel.engine.apply import Applied, Input, apply
 from pregel.engine.effects import Done, Failed, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
@@ -23,40 +22,18 @@ from pregel.engine.ids import NULL_TASK, uuid_text
 from pregel.engine.input import input_writes
 from pregel.engine.plan import END, INPUT, START, TASKS, plan
 from pregel.engine.resume import FINGERPRINT, commit, handler_tasks, restore, stored_results
-from pregel.engine.snapshot import checkpoint_config, snapshot
+from pregel.engine.snapshot import checkpoint_config
 from pregel.engine.task import PULL, Task
 from pregel.engine.unasked import unasked_flow
 from pregel.errors import CheckpointNotFoundError, InvalidUpdateError, PregelError
-from pregel.types import StateSnapshot, StateUpdate
+from pregel.types import StateUpdate
 
 COPY = "__copy__"
 
 
-def state_flow(frame: Frame, checkpoint: str | None, *, subgraphs: bool) -> Flow[StateSnapshot | None]:
-    """The snapshot of a thread, None when there is no such checkpoint."""
-    saved, _ = yield from _load(frame, checkpoint)
-    if saved is None:
-        return None
-    return (yield from snapshot(frame, saved, live=checkpoint is None, subgraphs=subgraphs))
-
-
-def history_flow(frame: Frame, page: Page, checkpoint: str | None) -> Flow[list[StateSnapshot]]:
-    """The snapshots of a page of history, newest first; of one checkpoint when the config addresses it."""
-    if checkpoint is not None:
-        saved, _ = yield from _load(frame, checkpoint)
-        return [] if saved is None else [(yield from snapshot(frame, saved, live=False, subgraphs=False))]
-    events = yield Step(load=[page])
-    loaded = next(event for event in events if isinstance(event, Loaded))
-    shown = []
-    for _, saved in loaded.pages[0]:
-        entry = Frame(frame.run, frame.graph, frame.ns)
-        shown.append((yield from snapshot(entry, saved, live=False, subgraphs=False)))
-    return shown
-
-
 def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Sequence[StateUpdate]]) -> Flow[Result]:
     """Apply updates as if nodes had returned them, one checkpoint a superstep; the result's values are its config."""
-    saved, _ = yield from _load(frame, checkpoint)
+    saved, head = yield from _load(frame, checkpoint)
     if checkpoint is not None and saved is None:
         raise CheckpointNotFoundError(
             f"Checkpoint {checkpoint!r} does not exist.",
@@ -66,7 +43,9 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
     if saved is not None and saved.ns:  # what it hangs on, so that its parent goes on with it
         kept = {key: saved.metadata[key] for key in ("parents", FINGERPRINT) if key in saved.metadata}
         frame.metadata = {**frame.metadata, **kept}
-    unasked = (yield from unasked_flow(frame)) if frame.ns else []
+    unasked: list[TaskWrites] = []
+    if frame.ns:
+        unasked, saved = yield from unasked_flow(frame, checkpoint)
     restore(frame, saved)
     if saved is None and supersteps[0][0].as_node != INPUT:
         frame.state.step = 0  # there is no input checkpoint before this one
@@ -74,7 +53,7 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
     step.claim = True
     try:
         siblings, whole = list[Task](), False
-        if saved is not None and checkpoint is None and not _stands_alone(supersteps[0]):
+        if saved is not None and checkpoint in (None, head) and not _stands_alone(supersteps[0]):
             _apply_outside(frame, saved)
             siblings, whole = _siblings(frame, saved, supersteps[0])
         for updates in supersteps:

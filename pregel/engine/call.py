@@ -182,7 +182,7 @@ class Call:
         journal: Journal | None = None
         if self.journaled:
             place = self.config.get("configurable") or {}
-            saver, durability = _as_journal(self.graph.saver, place, self.durability)
+            saver, durability = as_journal(self.graph.saver, place, self.durability)
             if self.recorded and not hasattr(saver, "chunk_tail"):
                 raise keeps_none(self.graph.saver)
             journal = kind(saver, self.thread, ids, os.urandom(16), durability, self.graph.names)
@@ -466,7 +466,7 @@ def require_saver(graph: Pregel) -> None:
         raise NoCheckpointerError()
 
 
-def _as_journal(saver: object, place: dict[str, Any], durability: Any) -> tuple[Any, Any]:
+def as_journal(saver: object, place: dict[str, Any], durability: Any) -> tuple[Any, Any]:
     """What takes this call's appends, and the durability: a saver without appends has none in the background."""
     from pregel.checkpoint.base import is_journal  # loaded with the saver
 

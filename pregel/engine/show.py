@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pregel.constants import LIFECYCLE
-from pregel.engine.state import hand_out
+from pregel.engine.state import COPIERS, hand_out
 
 if TYPE_CHECKING:
     from pregel.callbacks import GraphLifecycleStatus
@@ -24,15 +24,19 @@ def task_update(frame: Frame, task: Task, *, cached: bool = False) -> dict[str, 
     return update
 
 
-def visible(keys: str | tuple[str, ...], writes: Iterable[tuple[str, Any]]) -> Any:
+def visible(keys: str | tuple[str, ...], writes: Sequence[tuple[str, Any]]) -> Any:
     """The writes to these keys, in the shape of an update."""
     if isinstance(keys, str):
         values = [hand_out(value) for name, value in writes if name == keys]
         return (values[0] if len(values) == 1 else values) if values else None
-    shown = [(name, hand_out(value)) for name, value in writes if name in keys]
-    if len({name for name, _ in shown}) < len(shown):
-        return _pieces(shown)
-    return dict(shown) if shown else None
+    shown: dict[str, Any] = {}
+    for name, value in writes:
+        if name in keys:
+            if name in shown:
+                return _pieces([(name, hand_out(value)) for name, value in writes if name in keys])
+            copier = COPIERS.get(type(value))
+            shown[name] = value if copier is None else copier(value)
+    return shown or None
 
 
 def _pieces(shown: list[tuple[str, Any]]) -> list[dict[str, Any]]:

@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from pregel.config import RunnableConfig
-from pregel.engine.admin import history_flow, state_flow, update_flow
+from pregel.engine.admin import update_flow
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.call import Call, require_saver
 from pregel.engine.check import checked_updates
-from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal
-from pregel.engine.snapshot import empty_snapshot
+from pregel.engine.look import Look
 from pregel.engine.tries import adriven, awaiting_journal, driven, let_go
 from pregel.types import StateSnapshot, StateUpdate
 
@@ -25,15 +24,11 @@ class States:
 
         An unknown thread has an empty state. NoCheckpointerError without a saver.
         """
-        call, frame = self._reading(config, BlockingJournal)
-        flow = state_flow(frame, call.checkpoint, subgraphs=subgraphs)
-        return driven(flow, frame) or empty_snapshot(config)
+        return Look(self, config).state(config, subgraphs=subgraphs)  # type: ignore[arg-type]  # it is a Pregel
 
     async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
         """Like `get_state`, awaited."""
-        call, frame = self._reading(config, awaiting_journal())
-        flow = state_flow(frame, call.checkpoint, subgraphs=subgraphs)
-        return await adriven(flow, frame) or empty_snapshot(config)
+        return await Look(self, config).astate(config, subgraphs=subgraphs)  # type: ignore[arg-type]
 
     def get_state_history(
         self,
@@ -47,8 +42,9 @@ class States:
 
         `filter` compares metadata, `before` is a config whose checkpoint comes after those returned.
         """
-        call, frame = self._reading(config, BlockingJournal)
-        yield from driven(history_flow(frame, call.page(filter, before, limit), call.checkpoint), frame)
+        look = Look(self, config)  # type: ignore[arg-type]
+        for saved in look.history(look.page(filter, before, limit)):
+            yield look.shown(saved)
 
     async def aget_state_history(
         self,
@@ -59,9 +55,9 @@ class States:
         limit: int | None = None,
     ) -> AsyncIterator[StateSnapshot]:
         """Like `get_state_history`, awaited."""
-        call, frame = self._reading(config, awaiting_journal())
-        for snapshot in await adriven(history_flow(frame, call.page(filter, before, limit), call.checkpoint), frame):
-            yield snapshot
+        look = Look(self, config)  # type: ignore[arg-type]
+        for saved in await look.ahistory(look.page(filter, before, limit)):
+            yield look.shown(saved)
 
     def update_state(
         self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None
@@ -108,10 +104,6 @@ class States:
                 raise let_go(result)
             config_of_last: RunnableConfig = result.values
             return config_of_last
-
-    def _reading(self, config: RunnableConfig, kind: Any) -> tuple[Call, Frame]:
-        call = self._addressed(config)
-        return call, call.reading(kind)
 
     def _addressed(self, config: RunnableConfig) -> Call:
         """A call about a thread, which runs no node."""

@@ -135,10 +135,14 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
                 del self._writing[loop]
 
     async def aload(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
-        if names is not self._interned:
+        if names and names is not self._interned:
             await self.aintern(names)
             self._interned = names
         flow = verbs.loading(lambda: flows.load_flow(self._decoder(), thread, loads), thread, loads)
+        return await self._ado(flow, thread)
+
+    async def alook(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
+        flow = verbs.looking(lambda: flows.look_flow(self._decoder(), thread, ns, checkpoint))
         return await self._ado(flow, thread)
 
     async def apage(self, thread: str | None, page: Page) -> Sequence[tuple[str, Saved]]:

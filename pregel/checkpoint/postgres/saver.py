@@ -62,10 +62,13 @@ class Spoken(JournalSaver):
         return self._do(verbs.writing(flow))
 
     def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
-        if names is not self._interned:
+        if names and names is not self._interned:
             self.intern(names)
             self._interned = names
         return self._do(verbs.loading(lambda: flows.load_flow(self._decoder(), thread, loads), thread, loads), thread)
+
+    def look(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
+        return self._do(verbs.looking(lambda: flows.look_flow(self._decoder(), thread, ns, checkpoint)), thread)
 
     def page(self, thread: str | None, page: Page) -> list[tuple[str, Saved]]:
         return self._do(verbs.reading(lambda: flows.page_flow(self._decoder(), thread, page)), thread)

@@ -139,6 +139,15 @@ def loading(flow: Callable[[], Flow[Opened]], thread: str, loads: Sequence[Load]
     return (yield from reading(flow))
 
 
+def looking(flow: Callable[[], Flow[T]]) -> Flow[T]:
+    """Run a flow that looks at one checkpoint in as few round trips as it takes."""
+    try:
+        return (yield from said(flow(), alone=True))
+    except (JournalDamaged, *UNCLEAR):
+        pass  # a snapshot tells whether it is damaged, or was pruned meanwhile
+    return (yield from reading(flow))
+
+
 def _opening(thread: str, ns: str) -> Flow[Known]:
     """What one statement tells of a thread and the newest checkpoint of a namespace."""
     rows = yield from asking(Sql("opening", (thread, ns)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
@@ -18,8 +19,8 @@ from pregel.checkpoint.serde.compression import LARGEST, deflated, inflated
 from pregel.checkpoint.serde.explain import explained
 from pregel.checkpoint.serde.packing import Codecs, Packing
 from pregel.checkpoint.serde.registry import Allowed, Classes
+from pregel.checkpoint.serde.unpacking import IS_PLAIN, Unpacking, all_readers, plain
 from pregel.checkpoint.serde.unpacking import InvalidModuleError as InvalidModuleError
-from pregel.checkpoint.serde.unpacking import Unpacking, all_readers
 from pregel.errors import InvalidInputError, NotBuiltError, PregelError, SerializationError
 
 SCALARS = frozenset((str, int, float, bool))
@@ -127,7 +128,7 @@ class JsonPlusSerializer:
         kind, raw = data
         if kind == "msgpack":
             try:
-                return self._unpack(raw)
+                return plain(raw) if IS_PLAIN[raw[0]] else self._unpack(raw)
             except PregelError:
                 raise
             except Exception as error:
@@ -162,6 +163,15 @@ class JsonPlusSerializer:
             raise
         except Exception as error:
             raise _unreadable(error) from error
+
+
+@lru_cache(2048)
+def atom(raw: bytes) -> Any:
+    """The value of a few bytes that `IS_PLAIN` tells to have no parts. SerializationError for damaged ones."""
+    try:
+        return plain(raw)
+    except Exception as error:
+        raise _unreadable(error) from error
 
 
 def list_head(packed: bytes) -> tuple[int, int]:

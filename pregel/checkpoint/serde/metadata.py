@@ -16,6 +16,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -27,6 +28,8 @@ from pregel.errors import SerializationError
 ESCAPE = "\x1a"
 EXACT = ESCAPE  # a key of the user's is escaped, so none is this
 UNKNOWN: Final[Any] = object()
+ATOMS = frozenset((str, int, float, bool, type(None)))
+LARGEST_FLAT = 1024  # bytes of metadata that are worth remembering
 LARGEST_INT = 2**63 - 1  # beyond it, parsers of JSON differ
 
 _ESCAPED = re.compile("[\0\x1a\ud800-\udfff]")
@@ -57,6 +60,20 @@ def metadata_of(blob: bytes | str) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise SerializationError(f"Checkpoint metadata cannot be read: {error}") from error
     return found
+
+
+@lru_cache(128)
+def flat_metadata(blob: bytes | str) -> Mapping[str, Any] | None:
+    """The metadata without empty ``parents``, when nothing in it could be changed by whoever is shown it; else None.
+
+    A run stores the same with each of its checkpoints.
+    """
+    if len(blob) > LARGEST_FLAT:
+        return None
+    found = metadata_of(blob)
+    if not found.get("parents", True):
+        del found["parents"]
+    return found if ATOMS.issuperset(map(type, found.values())) else None
 
 
 def shown_of(blob: bytes | str) -> dict[str, Any]:

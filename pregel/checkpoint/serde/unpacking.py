@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
@@ -30,6 +31,11 @@ LEFT_OVER = "bytes are left over"
 
 Load = Callable[[list[Any]], Any]
 """Makes an object of its parts."""
+
+_ITEMS = ((0x00, 0x7F), (0xA0, 0xC0), (0xC2, 0xC6), (0xCA, 0xD3), (0xD9, 0xDB), (0xE0, 0xFF))
+IS_PLAIN = bytes(any(first <= code <= last for first, last in _ITEMS) for code in range(256))
+"""By the first byte: whether a value is a number, a text, bytes, a truth value or None, and so has no parts."""
+plain = partial(msgpack.unpackb, unicode_errors="surrogatepass")
 
 
 class InvalidModuleError(SerializationError):

@@ -52,6 +52,17 @@ SELECT ns, id, parent, base, lineage, step, source, run_id, created_at, metadata
 FROM pregel_checkpoints WHERE tno = $1
   AND ns = (SELECT ns FROM pregel_namespaces WHERE tno = $1 AND text = $2) AND id = $3
 
+-- look: the newest checkpoint of a thread's namespace that is older than an id, the manifest of its base, and whether it has writes
+SELECT t.tno, c.ns, c.id, c.parent, c.base, c.lineage, c.step, c.source, c.run_id, c.created_at, c.metadata, c.manifest,
+       (SELECT b.manifest FROM pregel_checkpoints b WHERE b.tno = t.tno AND b.ns = c.ns AND b.id = c.base),
+       EXISTS (SELECT FROM pregel_writes w WHERE w.tno = t.tno AND w.ns = c.ns AND w.checkpoint = c.id)
+FROM pregel_threads t
+JOIN pregel_namespaces n ON n.tno = t.tno AND n.text = $2
+JOIN LATERAL
+    (SELECT * FROM pregel_checkpoints c WHERE c.tno = t.tno AND c.ns = n.ns AND c.id < $3 ORDER BY c.id DESC LIMIT 1) c
+    ON true
+WHERE t.thread = $1
+
 -- manifest: the manifest of a checkpoint
 SELECT manifest FROM pregel_checkpoints WHERE tno = $1 AND ns = $2 AND id = $3
 
@@ -125,7 +136,8 @@ SET seq = seq + $1, mark = $2, last_id = coalesce($3::bytea, last_id),
     updated_at = extract(epoch FROM clock_timestamp()),
     epoch = greatest(epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
     run = $10::bytea, owner = $11::text, ttl = $13::float8,
-    expires = extract(epoch FROM clock_timestamp()) + $13::float8, status = $15::text, reason = $16::text, asked = '',
+    expires = extract(epoch FROM clock_timestamp()) + $13::float8, status = $15::text, reason = $16::text,
+    asked = CASE WHEN asked LIKE '~%' AND asked <> $20::text THEN asked ELSE '' END,
     graph = coalesce(nullif($17::text, ''), graph), crashes = CASE WHEN run IS NULL THEN crashes ELSE crashes + 1 END,
     pin = $19::bytea
 WHERE tno = $6 AND epoch = $7 AND gen = $8 AND seq = $9
@@ -149,9 +161,9 @@ WHERE t.tno = u.tno AND t.epoch = u.epoch AND t.run = u.run RETURNING t.run, t.a
 -- held: what is asked of the run that holds a thread; no row when another one does
 SELECT asked FROM pregel_threads WHERE tno = $1 AND epoch = $2 AND run = $3
 
--- ask: leave word for the run that holds a thread; of several the one that sorts first stands
+-- ask: leave word for the run that holds a thread, or with a ~ for the next one; of several the one that sorts first stands
 UPDATE pregel_threads SET asked = CASE WHEN asked = '' THEN $1::text ELSE least(asked, $1::text) END
-WHERE tno = $2 AND epoch = $3 AND run = $4 RETURNING asked
+WHERE tno = $2 AND ($1::text LIKE '~%' OR epoch = $3 AND run = $4) RETURNING asked
 
 -- landed: the row after an append that hit it; `t` is what its head gave back
 SELECT tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, false, asked, inbox, graph, updated_at, 0,
@@ -271,7 +283,7 @@ SELECT ns, text FROM pregel_namespaces WHERE tno = $1
 -- value_keys: what identifies a namespace's values, and what each hangs on
 SELECT channel, at, kind, prev FROM pregel_channel_values WHERE tno = $1 AND ns = $2
 
--- named_deltas: channel and place of the deltas that writes of a namespace name; $3 their type
+-- named_rows: channel and place of the deltas, or whole values, that writes of a namespace name; $3 their type
 SELECT channel, blob FROM pregel_writes WHERE tno = $1 AND ns = $2 AND type = $3
 
 -- threads_of_run: the threads in which a run made checkpoints

@@ -145,23 +145,46 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees one moment of the database."""
+        connection = self.begin_read()
+        try:
+            yield connection
+        except BaseException as error:
+            self.end_read(error)
+            raise
+        self.end_read()
+
+    def begin_read(self) -> sqlite3.Connection:
+        """The same by hand: exactly one `end_read` must follow."""
         if not self.path:
-            with self._write_lock:
-                yield self._open_writer()
-            return
-        with self._read_lock:
-            connection = self._open_reader()
+            self._write_lock.acquire()
             try:
-                connection.execute("BEGIN")
-                yield connection
-            except BaseException as error:
-                if is_io_error(error):
-                    self._reader = None
-                    connection.close()
+                return self._open_writer()
+            except BaseException:
+                self._write_lock.release()
                 raise
-            finally:
-                if self._reader is not None and connection.in_transaction:
-                    connection.execute("ROLLBACK")
+        self._read_lock.acquire()
+        try:
+            connection = self._reader or self._open_reader()
+            connection.execute("BEGIN")
+        except BaseException as error:
+            self.end_read(error)
+            raise
+        return connection
+
+    def end_read(self, error: BaseException | None = None) -> None:
+        """The reading is over, with this error if it met one."""
+        if not self.path:
+            self._write_lock.release()
+            return
+        reader = self._reader
+        try:
+            if reader is not None and error is not None and is_io_error(error):
+                self._reader = None
+                reader.close()
+            elif reader is not None and reader.in_transaction:
+                reader.execute("ROLLBACK")
+        finally:
+            self._read_lock.release()
 
     def _take_turn(self) -> None:
         assert self._turn is not None

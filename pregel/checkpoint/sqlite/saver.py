@@ -185,8 +185,18 @@ class SqliteSaver(JournalSaver):
         return self._beats
 
     def read(self, flow: Flow[T]) -> T:
-        with explained(), self.database.reading() as connection:
-            return runner.run(flow, lambda request: _perform(connection, request))
+        database = self.database  # by hand: each of the blocks would cost as much as a statement
+        try:
+            connection = database.begin_read()
+            try:
+                found = runner.run(flow, partial(_perform, connection))
+            except BaseException as error:
+                database.end_read(error)
+                raise
+            database.end_read()
+        except _DRIVERS as error:
+            raise explanation(error, None) from error
+        return found
 
     def write(self, flow: Flow[T]) -> T:
         with explained(), self.database.writing() as connection:
@@ -248,14 +258,16 @@ def _perform(connection: sqlite3.Connection, request: Sql | Many) -> Any:
         statement = STATEMENTS[request.name]
         connection.executemany(statement.text, [statement.ordered(row) for row in request.rows])
         return None
-    return connection.execute(*placed(request)).fetchall()  # type: ignore[arg-type]
+    text, args = placed(request)  # type: ignore[arg-type]
+    return connection.execute(text, args).fetchall()
 
 
 def placed(request: Sql) -> tuple[str, Sequence[Any]]:
     """A statement's text, and its arguments as its places want them."""
-    statement = STATEMENTS[request.name]
+    text, arrange = STATEMENTS[request.name]
     adapt = _ADAPTED.get(request.name)
-    return statement.text, statement.ordered(request.args if adapt is None else adapt(request.args))
+    args = request.args if adapt is None else adapt(request.args)
+    return text, args if arrange is None else arrange(args)
 
 
 def _with_clock(args: Row) -> Row:
