@@ -20,7 +20,7 @@ from typing import Any
 from pregel.checkpoint.chains import CacheUnreadableError, Chains, Wanted
 from pregel.checkpoint.decode import Decoder, UnknownNameError, filters
 from pregel.checkpoint.keys import Names, id_bytes, id_text, thread_digest
-from pregel.checkpoint.logs import NAMED
+from pregel.checkpoint.logs import NAMING
 from pregel.checkpoint.manifest import Read
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import (
@@ -126,7 +126,19 @@ def _head(append: Append, clock: Clock) -> Sql:
         guard = (claim.epoch, claim.gen, append.seq)  # type: ignore[assignment]
         return Sql(
             "claim",
-            (*moved, *guard, *holder, claim.ttl, claim.dead, status, reason, claim.graph, clock.boot, claim.pin),
+            (
+                *moved,
+                *guard,
+                *holder,
+                claim.ttl,
+                claim.dead,
+                status,
+                reason,
+                claim.graph,
+                clock.boot,
+                claim.pin,
+                claim.heard,
+            ),
         )
     run, owner, boot = holder
     return Sql(
@@ -248,7 +260,12 @@ def saved_flow(
     for write in writes:
         if write.checkpoint in under:
             under[write.checkpoint].append(write)
-    named = {(write.channel, int(write.blob)) for write in writes if write.type == NAMED and write.checkpoint in under}
+    named = {
+        (write.type, write.channel, int(write.blob))
+        for found in under.values()
+        for write in found
+        if write.type in NAMING
+    }
     if recent is not None and wanted:
         yield from _recall(recent, tno, rows[0], wanted, chains)
     while True:
@@ -371,7 +388,7 @@ def renew_flow(holds: Sequence[Hold], keep: bool) -> Flow[dict[bytes, str]]:
 
 
 def ask_flow(hold: Hold, asked: str) -> Flow[bool]:
-    """Leave word for the run that holds a thread; whether it still does."""
+    """Leave word for the run that holds a thread, or a ticket (`Claim.heard`) for the next; whether it still does."""
     yield Sql("ask", (asked, *hold))
     return bool((yield Sql("held", hold)))
 

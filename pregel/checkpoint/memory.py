@@ -132,7 +132,9 @@ class InMemorySaver(JournalSaver):
         else:
             thread.epoch = max(thread.epoch + 1, int(now * 1000))
             thread.crashes += thread.run is not None
-        thread.asked, thread.pin = "", claim.pin
+        thread.pin = claim.pin
+        if not thread.asked.startswith("~") or thread.asked == claim.heard:
+            thread.asked = ""
         thread.run, thread.owner, thread.ttl = append.run, claim.owner, claim.ttl
         thread.status, thread.reason = "running", ""
         thread.graph = claim.graph or thread.graph
@@ -194,7 +196,8 @@ class InMemorySaver(JournalSaver):
         return [] if thread is None else [(thread.asked,)]
 
     def _do_ask(self, asked: str, tno: int, epoch: int, run: bytes) -> None:
-        if (thread := self._holder(tno, epoch, run)) is not None:
+        thread = self._numbers.get(tno) if asked.startswith("~") else self._holder(tno, epoch, run)
+        if thread is not None:
             thread.asked = asked if not thread.asked else min(thread.asked, asked)
 
     def _do_threads(self, status: str | None, limit: int | None) -> list[Row]:
@@ -366,7 +369,7 @@ class InMemorySaver(JournalSaver):
     def _do_value_keys(self, tno: int, ns: int) -> list[Row]:
         return [(*key[1:], row.prev) for key, row in self._numbers[tno].values.items() if key[0] == ns]
 
-    def _do_named_deltas(self, tno: int, ns: int, kind: str) -> list[Row]:
+    def _do_named_rows(self, tno: int, ns: int, kind: str) -> list[Row]:
         under = (rows for (number, _), rows in self._numbers[tno].writes.items() if number == ns)
         return [(row.channel, row.blob) for rows in under for row in rows.values() if row.type == kind]
 

@@ -287,6 +287,7 @@ class Claim:
     ttl: float = 30.0  # seconds
     graph: str = ""
     pin: bytes | None = None  # the checkpoint on which the run starts: the root graph's newest, as loaded
+    heard: str = ""  # the ticket of one who waits that the thread was loaded with; one that came later is kept
 
 
 @dataclass(slots=True)

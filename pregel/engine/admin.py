@@ -33,7 +33,7 @@ COPY = "__copy__"
 
 def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Sequence[StateUpdate]]) -> Flow[Result]:
     """Apply updates as if nodes had returned them, one checkpoint a superstep; the result's values are its config."""
-    saved, _ = yield from _load(frame, checkpoint)
+    saved, head = yield from _load(frame, checkpoint)
     if checkpoint is not None and saved is None:
         raise CheckpointNotFoundError(
             f"Checkpoint {checkpoint!r} does not exist.",
@@ -51,7 +51,7 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
     step.claim = True
     try:
         siblings, whole = list[Task](), False
-        if saved is not None and checkpoint is None and not _stands_alone(supersteps[0]):
+        if saved is not None and checkpoint in (None, head) and not _stands_alone(supersteps[0]):
             _apply_outside(frame, saved)
             siblings, whole = _siblings(frame, saved, supersteps[0])
         for updates in supersteps:

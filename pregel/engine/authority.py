@@ -74,7 +74,7 @@ class Authority:
         self.keep()
         start = self.head if self.goes_back is None else self.goes_back
         pin = id_bytes(start) if start else None
-        return Claim(row.epoch, row.gen, lease.this_owner(), dead, self.lease, pin=pin)
+        return Claim(row.epoch, row.gen, lease.this_owner(), dead, self.lease, pin=pin, heard=row.asked)
 
     def may_begin(self) -> bool:
         """Whether the run that the thread was loaded with is known to be over; ThreadBusy when it may go on.

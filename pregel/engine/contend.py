@@ -5,9 +5,10 @@
    call, nothing new starts. What had ended by then is kept, and the newcomer goes on from there. ``rollback`` does the
    same, and goes on from where that run had started: what it did stays as a branch of history.
 3. Who waits looks at the thread again and again, more seldom the longer the same run holds it, and oftener the longer
-   it has waited. Who has waited for `LONG` leaves a ticket in the thread's row; when it is free, the one with the
-   oldest ticket comes first, and others who wait stand back for a moment (`GRACE`). So nobody starves, and that is
-   all: a queue with an order belongs to a task queue.
+   it has waited. Who has waited for `LONG`, or was beaten to a free thread for so long, leaves a ticket in the thread's
+   row, whoever holds it; when it is free, the one with the oldest ticket comes first, and others who wait stand back
+   for a moment (`GRACE`). A claim takes away the ticket that it saw, and none that came since. So nobody starves, and
+   that is all: a queue with an order belongs to a task queue.
 4. A run never waits for itself, and no run waits in a queue for another: A would wait for B, and B for A.
 """
 
@@ -38,7 +39,7 @@ FRESH = 0.008  # the shortest for a call that has only begun to wait: those that
 
 
 class Ask(NamedTuple):
-    """Leave word for the run that holds a thread."""
+    """Leave word for the run that holds a thread; a ticket is for whoever holds it next."""
 
     hold: Hold
     asked: str
@@ -88,11 +89,7 @@ class Contender:
         if self.displaced is not None and journal.row.epoch != self.displaced.epoch:
             self.displaced = None  # a later run has come and gone, whose work nobody asked to roll back
         if isinstance(error, ClaimMissed):
-            self.misses += 1
-            if self.misses >= MISSES and self.mode == "reject":
-                raise ThreadBusy(
-                    f"Thread {self.thread!r} changed under {MISSES} claims in a row.", thread=self.thread
-                ) from None
+            yield from self._missed(journal.row)
             return
         row = journal.row
         if error.reason == "queued":
@@ -100,8 +97,6 @@ class Contender:
             return
         if self.mode == "reject" or error.reason != "held" or row.run is None:
             raise error
-        if not self.ticket:
-            self.ticket = f"{QUEUED}{row.updated_at:018.6f} {os.urandom(4).hex()}"
         hold = Hold(row.tno, row.epoch, row.run)
         if self.mode != "enqueue":
             yield Ask(hold, self.mode)
@@ -114,15 +109,34 @@ class Contender:
         while row.run is None and self.stands_back(row):
             row = yield Look(self.thread, FRESH * random.uniform(0.5, 1.0))
 
+    def _missed(self, row: ThreadRow) -> Flow[None]:
+        """Another call was quicker."""
+        self.misses += 1
+        limit = MISSES if self.mode == "reject" else None
+        if self.misses == limit or (self.mode != "reject" and self.until is not None and time.monotonic() > self.until):
+            raise ThreadBusy(
+                f"Thread {self.thread!r} changed under {self.misses} claims in a row.", thread=self.thread
+            ) from None
+        yield from self._queue_up(row)
+
+    def _queue_up(self, row: ThreadRow) -> Flow[float]:
+        """See that a call which has waited long has its place in the queue; seconds since it began to wait."""
+        now = time.monotonic()
+        if self.began is None:
+            self.began = now
+            self.ticket = f"{QUEUED}{row.updated_at:018.6f} {os.urandom(4).hex()}"
+        waited = now - self.began
+        if self.mode == "enqueue" and waited >= LONG and row.tno and (not row.asked or row.asked > self.ticket):
+            yield Ask(Hold(row.tno, row.epoch, row.run or b""), self.ticket)
+        return waited
+
     def _stand_by(self, row: ThreadRow, hold: Hold, error: ThreadBusy, caller: object) -> Flow[None]:
         """Look until the thread has changed hands."""
         since = time.monotonic()
-        self.began = since if self.began is None else self.began
         while True:
+            waited = yield from self._queue_up(row)
             now = time.monotonic()
-            if self.mode == "enqueue" and now - self.began >= LONG and (not row.asked or row.asked > self.ticket):
-                yield Ask(hold, self.ticket)
-            shortest = max(SHORTEST, FRESH - (now - self.began) / 50)
+            shortest = max(SHORTEST, FRESH - waited / 50)
             pause = min(max((now - since) / 4, shortest), LONGEST) * random.uniform(0.5, 1.0)
             if self.until is not None:
                 left = self.until - time.monotonic()

@@ -180,7 +180,7 @@ class PregelNode:
         self.mapper = mapper
         self.writers = list(writers)
         self.managed = managed or {}
-        self.retry_policy = checked_policies(retry_policy)
+        self.retry_policy = checked_policies(retry_policy) if retry_policy else ()
         self.cache_policy = cache_policy
         self.caching: Caching | None = None  # in a graph: what stands before `bound` when there is a cache policy
         self.timeout = timeout
@@ -194,12 +194,14 @@ class PregelNode:
         self.pure_input = mapper is None or getattr(mapper, "plain", False)  # reading calls no user code
         # Raises for an input that this node, START, would refuse; a pure one runs before anything is stored anyway.
         self.admit: Callable[[Any], None] | None = None
-        self.asks = maps = False
+        asks, maps, plain = False, False, True
         for writer in writers:
-            self.asks = self.asks or writer.asks
+            asks = asks or writer.asks
             maps = maps or getattr(writer, "maps", False)
-        self.pure = bound is None and mapper is None and not self.asks and not maps
-        self.pure_output = not self.asks and all(getattr(w, "plain", False) for w in writers)  # writing calls none
+            plain = plain and getattr(writer, "plain", False)
+        self.asks = asks
+        self.pure = bound is None and mapper is None and not asks and not maps
+        self.pure_output = plain and not asks  # writing calls none
         self.plain = bound.plain if bound is not None else None
         self.changing, self.constant = _split(self.writers)
         self.direct = not (self.pure or timeout or self.retry_policy)

@@ -101,17 +101,16 @@ class Opening:
     `died`: the process that ran these tasks died. `saved`: the checkpoint that it goes on from, where that is shown.
     """
 
-    __slots__ = ("answers", "attempts", "died", "handled", "pending", "resumed", "saved", "step")
+    pending: Mapping[str, list[Write]] = {}
+    answers: Mapping[str, dict[str, Any]] = {}
+    attempts: Mapping[str, list[Any]] = {}
+    handled: Mapping[str, str] = {}
+    died = False
 
     def __init__(self, step: Step, *, resumed: bool = False, saved: Saved | None = None) -> None:
         self.step = step
         self.resumed = resumed
         self.saved = saved
-        self.pending: dict[str, list[Write]] = {}
-        self.answers: dict[str, dict[str, Any]] = {}
-        self.attempts: dict[str, list[Any]] = {}
-        self.handled: dict[str, str] = {}
-        self.died = False
 
     @property
     def is_bare(self) -> bool:
@@ -258,7 +257,7 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
     if outside:
         _apply_outside(frame, outside)
     frame.state.seen[INTERRUPT_SEEN] = {"": frame.state.counter}
-    frame.seen_news.add(INTERRUPT_SEEN)
+    frame.seen_news = (*frame.seen_news, INTERRUPT_SEEN)
     opening = Opening(step, resumed=True, saved=saved if frame.traced else None)
     opening.pending, opening.answers = pending, answers
     if not replaying:
@@ -469,9 +468,9 @@ def commit(frame: Frame, step: Step, applied: Applied, source: Source, paths: Se
     if frame.journal is not None:
         changed, marked = applied
         if frame.seen_news or frame.changed_news:
-            changed, marked = (*changed, *frame.changed_news), (*marked, *frame.seen_news)
-            frame.seen_news.clear()
-            frame.changed_news.clear()
+            changed = (*changed, *frame.changed_news)
+            marked = (*marked, *frame.seen_news)
+            frame.seen_news, frame.changed_news = (), ()
         parent = state.checkpoint if frame.stored else None
         state.checkpoint = frame.run.ids.next(state.step)
         state.lineage = Lineage(state.lineage, paths if source == "loop" else (source, str(state.counter)))

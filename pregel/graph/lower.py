@@ -191,11 +191,15 @@ class Lowering:
 
     def routes(self, source: str) -> list[Writer | AskingWriter]:
         """The writers for the edges that leave a node."""
-        writes = [self.wakes[target] for target in sorted(self.targets.get(source, ()), key=self.places.__getitem__)]
+        targets = self.targets.get(source, ())
+        if len(targets) > 1:
+            targets = sorted(targets, key=self.places.__getitem__)
+        writes = [self.wakes[target] for target in targets]
         writes += [(join, source) for join in self.joining.get(source, ())]
-        branches = self.builder.branches.get(source, {})
         static: list[Writer | AskingWriter] = [ConstantWrite(writes)] if writes else []
-        return [*static, *(self.branch(source, name, spec) for name, spec in branches.items())]
+        if branches := self.builder.branches.get(source):
+            static += [self.branch(source, name, spec) for name, spec in branches.items()]
+        return static
 
     def branch(self, source: str, name: str, spec: BranchSpec) -> BranchWriter:
         """The writer of a conditional edge; its path reads its own schema, else what its source reads."""

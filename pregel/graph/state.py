@@ -137,7 +137,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         TimeoutPolicy, for each attempt) and `cache_policy` say how it runs. `error_handler` runs in the same step when
         it has failed for good, with the same input and, in a parameter ``error: NodeError``, what happened.
         """
-        given = renamed("add_node", deprecated, retry="retry_policy", input="input_schema")
+        given = renamed("add_node", deprecated, retry="retry_policy", input="input_schema") if deprecated else {}
         name, action = self._named(node, action)
         retry_policy = checked_policies(retry_policy or given.get("retry_policy"))
         self._warn_if_compiled("a node")

@@ -227,6 +227,21 @@ MUTANTS = (
         "    return serde.dumps_typed(value) and value\n",
     ),
     mutant(
+        "a claim takes away a ticket that it never saw",
+        "tests/behaviour/savers/test_appends.py::"
+        "test_a_ticket_is_left_whoever_holds_the_thread_and_kept_until_a_claim_has_seen_it[memory]",
+        "pregel/checkpoint/memory.py",
+        'if not thread.asked.startswith("~") or thread.asked == claim.heard:',
+        "if True:",
+    ),
+    mutant(
+        "who is beaten to a thread again and again gets no place in the queue",
+        "tests/unit/test_waiting.py::test_a_call_that_is_beaten_to_a_free_thread_again_and_again_asks_for_its_turn",
+        "pregel/engine/contend.py",
+        "        yield from self._queue_up(row)\n\n    def _queue_up",
+        "        yield from ()\n\n    def _queue_up",
+    ),
+    mutant(
         "a run that meets its own thread is not told so",
         "tests/behaviour/test_concurrency.py::"
         "test_a_run_that_meets_its_own_thread_is_told_so_in_any_mode[sync-memory-reject]",

@@ -72,6 +72,26 @@ def test_a_call_that_waits_asks_for_its_turn_only_after_a_while() -> None:
     assert (Hold(1, 7, b"r" * 16), contender.ticket) == requests[2]
 
 
+def test_a_call_that_is_beaten_to_a_free_thread_again_and_again_asks_for_its_turn() -> None:
+    contender = Contender("t", "enqueue", None)
+    journal = Authority(InMemorySaver(), "t", b"x" * 16, None)
+    journal.row = freed("")
+    assert list(contender.meet(ClaimMissed(), journal)) == []  # type: ignore[arg-type]  # of a journal it needs no more
+    assert contender.began is not None
+    contender.began -= LONG
+    assert list(contender.meet(ClaimMissed(), journal)) == [Ask(Hold(1, 7, b""), contender.ticket)]  # type: ignore[arg-type]
+    journal.row = freed(contender.ticket)
+    assert list(contender.meet(ClaimMissed(), journal)) == []  # type: ignore[arg-type]
+
+
+def test_patience_ends_for_a_call_that_is_beaten_again_and_again() -> None:
+    contender = Contender("t", "enqueue", 0.0)
+    journal = Authority(InMemorySaver(), "t", b"x" * 16, None)
+    journal.row = freed("")
+    with pytest.raises(ThreadBusy, match="1 claims in a row"):
+        list(contender.meet(ClaimMissed(), journal))  # type: ignore[arg-type]
+
+
 def test_a_ticket_asks_nothing_of_the_run() -> None:
     holder = Authority(InMemorySaver(), "t", b"x" * 16, None)
 

@@ -136,7 +136,8 @@ SET seq = seq + $1, mark = $2, last_id = coalesce($3::bytea, last_id),
     updated_at = extract(epoch FROM clock_timestamp()),
     epoch = greatest(epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
     run = $10::bytea, owner = $11::text, ttl = $13::float8,
-    expires = extract(epoch FROM clock_timestamp()) + $13::float8, status = $15::text, reason = $16::text, asked = '',
+    expires = extract(epoch FROM clock_timestamp()) + $13::float8, status = $15::text, reason = $16::text,
+    asked = CASE WHEN asked LIKE '~%' AND asked <> $20::text THEN asked ELSE '' END,
     graph = coalesce(nullif($17::text, ''), graph), crashes = CASE WHEN run IS NULL THEN crashes ELSE crashes + 1 END,
     pin = $19::bytea
 WHERE tno = $6 AND epoch = $7 AND gen = $8 AND seq = $9
@@ -160,9 +161,9 @@ WHERE t.tno = u.tno AND t.epoch = u.epoch AND t.run = u.run RETURNING t.run, t.a
 -- held: what is asked of the run that holds a thread; no row when another one does
 SELECT asked FROM pregel_threads WHERE tno = $1 AND epoch = $2 AND run = $3
 
--- ask: leave word for the run that holds a thread; of several the one that sorts first stands
+-- ask: leave word for the run that holds a thread, or with a ~ for the next one; of several the one that sorts first stands
 UPDATE pregel_threads SET asked = CASE WHEN asked = '' THEN $1::text ELSE least(asked, $1::text) END
-WHERE tno = $2 AND epoch = $3 AND run = $4 RETURNING asked
+WHERE tno = $2 AND ($1::text LIKE '~%' OR epoch = $3 AND run = $4) RETURNING asked
 
 -- landed: the row after an append that hit it; `t` is what its head gave back
 SELECT tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, false, asked, inbox, graph, updated_at, 0,
@@ -282,7 +283,7 @@ SELECT ns, text FROM pregel_namespaces WHERE tno = $1
 -- value_keys: what identifies a namespace's values, and what each hangs on
 SELECT channel, at, kind, prev FROM pregel_channel_values WHERE tno = $1 AND ns = $2
 
--- named_deltas: channel and place of the deltas that writes of a namespace name; $3 their type
+-- named_rows: channel and place of the deltas, or whole values, that writes of a namespace name; $3 their type
 SELECT channel, blob FROM pregel_writes WHERE tno = $1 AND ns = $2 AND type = $3
 
 -- threads_of_run: the threads in which a run made checkpoints

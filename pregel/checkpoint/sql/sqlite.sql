@@ -111,7 +111,8 @@ WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9
 UPDATE pregel_threads
 SET seq = seq + ?1, mark = ?2, last_id = coalesce(?3, last_id), updated_at = ?4,
     epoch = max(epoch + 1, CAST(?4 * 1000 AS INTEGER)), run = ?10, owner = ?11, boot = ?12, ttl = ?13,
-    expires = ?4 + ?13, expires_boot = ?5 + ?13, status = ?15, reason = ?16, asked = '',
+    expires = ?4 + ?13, expires_boot = ?5 + ?13, status = ?15, reason = ?16,
+    asked = CASE WHEN asked LIKE '~%' AND asked <> ?20 THEN asked ELSE '' END,
     graph = coalesce(nullif(?17, ''), graph), crashes = CASE WHEN run IS NULL THEN crashes ELSE crashes + 1 END,
     pin = ?19
 WHERE tno = ?6 AND epoch = ?7 AND gen = ?8 AND seq = ?9
@@ -131,8 +132,8 @@ WHERE tno = ?1 AND epoch = ?2 AND run = ?3
 -- held: what is asked of the run that holds a thread; no row when another one does
 SELECT asked FROM pregel_threads WHERE tno = ? AND epoch = ? AND run = ?
 
--- ask: leave word for the run that holds a thread; of several the one that sorts first stands
-UPDATE pregel_threads SET asked = CASE WHEN asked = '' THEN ?1 ELSE min(asked, ?1) END WHERE tno = ?2 AND epoch = ?3 AND run = ?4
+-- ask: leave word for the run that holds a thread, or with a ~ for the next one; of several the one that sorts first stands
+UPDATE pregel_threads SET asked = CASE WHEN asked = '' THEN ?1 ELSE min(asked, ?1) END WHERE tno = ?2 AND (?1 LIKE '~%' OR epoch = ?3 AND run = ?4)
 
 -- standing_row: a thread's row after an append that hit it (RETURNING costs three times as much)
 SELECT tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0,
@@ -231,7 +232,7 @@ SELECT ns, text FROM pregel_namespaces WHERE tno = ?
 -- value_keys: what identifies a namespace's values, and what each hangs on
 SELECT channel, at, kind, prev FROM pregel_channel_values WHERE tno = ? AND ns = ?
 
--- named_deltas: channel and place of the deltas that writes of a namespace name; ?3 their type
+-- named_rows: channel and place of the deltas, or whole values, that writes of a namespace name; ?3 their type
 SELECT channel, blob FROM pregel_writes WHERE tno = ? AND ns = ? AND type = ?
 
 -- threads_of_run: the threads in which a run made checkpoints

@@ -140,6 +140,23 @@ def test_of_several_words_for_the_holder_the_one_that_sorts_first_stands(saver: 
     assert not saver.ask(hold, "interrupt")  # another one holds it
 
 
+def test_a_ticket_is_left_whoever_holds_the_thread_and_kept_until_a_claim_has_seen_it(saver: JournalSaver) -> None:
+    Run(saver).release()
+    row = saver.load("t", [Load()]).thread
+    saver.ask(Hold(row.tno, row.epoch, b""), "~100 old")
+    unaware = Run(saver)
+    assert unaware.claim().landed  # as if it had been loaded before the ticket was left
+    kept = saver.load("t", [Load()]).thread.asked
+    unaware.release()
+    aware = Run(saver)
+    claim = aware.blank(claim=True)
+    assert claim.claim is not None
+    claim.claim.heard = kept
+    assert aware.send(claim).landed
+
+    assert ("~100 old", "") == (kept, saver.load("t", [Load()]).thread.asked)
+
+
 def test_a_held_thread_is_not_claimed(saver: JournalSaver) -> None:
     Run(saver).claim()
 
