@@ -48,8 +48,10 @@ STATUS = "pregel.status"
 INPUT, OUTPUT = "pregel.node.input", "pregel.node.output"
 """What a TracePolicy lets into a node's span."""
 
-gauges: dict[str, tuple[str, Callable[[], int]]] = {}
-"""Name -> what it counts, and how much of it there is right now; filled by whoever knows it."""
+gauges: dict[str, Callable[[], int]] = {}
+"""Name -> how much there is right now; filled by whoever knows it, who may be loaded after `instrument` was called."""
+
+_GAUGES = {"pregel.saves.pending": ("{append}", "Appends of durability async that are not stored yet")}
 
 _active: Telemetry | None = None
 
@@ -125,11 +127,11 @@ class Telemetry:
         self.takeovers = meter.create_counter("pregel.run.takeovers", "{run}", "Runs that go on for a dead process")
         self.calls = meter.create_histogram("gen_ai.client.operation.duration", "s", "Calls of chat models")
         self.tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens of chat models")
-        for name, (what, count) in gauges.items():
-            meter.create_observable_gauge(name, [self._observer(metrics.Observation, count)], "{append}", what)
+        for name, (unit, what) in _GAUGES.items():
+            meter.create_observable_gauge(name, [self._observer(metrics.Observation, name)], unit, what)
 
-    def _observer(self, observation: Any, count: Callable[[], int]) -> Callable[[Any], list[Any]]:
-        return lambda options: [observation(count())] if _active is self else []
+    def _observer(self, observation: Any, name: str) -> Callable[[Any], list[Any]]:
+        return lambda options: [observation(gauges[name]())] if _active is self and name in gauges else []
 
     def begin(
         self,

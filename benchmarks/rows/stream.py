@@ -1,4 +1,4 @@
-"""What watching a run costs: the time to the first chunk, a chunk that a node writes, and a superstep in each mode."""
+"""What watching a run costs: its first chunk, chunks that a node writes, a superstep in each mode, and run objects."""
 
 from __future__ import annotations
 
@@ -55,6 +55,39 @@ def chunk(bench: Bench) -> Sides:
     def all_of(side: SimpleNamespace) -> Repetition:
         graph = writing(side, count)
         return timed(lambda: lambda: sum(1 for _ in graph.stream({"n": 0}, stream_mode="custom")), count)
+
+    return {**bench.each(all_of), FLOOR: python()}
+
+
+@measured(Row("stream.run", "a run object of a graph of one node, read to its end"))
+def run_object(bench: Bench) -> Sides:
+    runs = bench.size(100, 20)
+
+    def all_of(side: SimpleNamespace) -> Repetition:
+        graph = loop(side)
+
+        def read() -> None:
+            for _ in range(runs):
+                assert graph.stream_events({"n": 0, "until": 1}, version="v3").output["n"] == 1
+
+        return timed(lambda: read, runs)
+
+    return {**bench.each(all_of), FLOOR: python()}
+
+
+@measured(Row("stream.run_chunk", "a chunk that a node writes, one of 20,000, from a projection of a run object"))
+def run_object_chunk(bench: Bench) -> Sides:
+    count = bench.size(20_000, 2_000)
+
+    def all_of(side: SimpleNamespace) -> Repetition:
+        graph = writing(side, count)
+        transformer = import_module(f"{side.package}.stream.transformers").CustomTransformer
+
+        def read() -> int:
+            run = graph.stream_events({"n": 0}, version="v3", transformers=[transformer])
+            return sum(1 for _ in run.extensions["custom"])
+
+        return timed(lambda: read, count)
 
     return {**bench.each(all_of), FLOOR: python()}
 

@@ -17,8 +17,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pregel.telemetry import gauges
-
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -65,11 +63,6 @@ class Background:
         elif self._asleep:
             self._asleep = False
             self._wake.set()
-
-    @property
-    def pending(self) -> int:
-        """How many runs hold an append back, about."""
-        return len(self._fresh) + len(self._seen)
 
     def submit(self, work: Callable[[], None]) -> Future[None]:
         """Do this on a worker."""
@@ -123,6 +116,5 @@ class Background:
 
 
 background = Background()
-gauges["pregel.saves.pending"] = "Appends of durability async that wait to be sent", lambda: background.pending
 os.register_at_fork(after_in_child=background.after_fork)
 atexit.register(background.drain)

@@ -6,7 +6,7 @@ inside the engine is (namespace text, mode, payload); one encoder a call, chosen
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from pregel.engine.effects import Chunk
@@ -18,6 +18,8 @@ VERSIONS = ("v1", "v2")
 
 class Typed(Protocol):
     """A graph that makes instances of its schemas from dicts."""
+
+    output_channels: str | Sequence[str]
 
     def typed_output(self, values: Any) -> Any: ...
 
@@ -64,6 +66,8 @@ def part_shape(graph: Typed) -> Shape:
         if isinstance(data, dict) and "__interrupt__" in data:
             asked = data["__interrupt__"]
             data = {key: value for key, value in data.items() if key != "__interrupt__"}
+            if not data and isinstance(graph.output_channels, str):  # it has no output yet
+                data = None
         data = data if ns else graph.typed_output(data)
         return {"type": "values", "ns": ns_tuple(ns), "data": data, "interrupts": asked}
 

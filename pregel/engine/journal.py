@@ -42,6 +42,7 @@ from pregel.engine.effects import Loaded, Step
 from pregel.engine.held import with_held
 from pregel.engine.ids import Ids
 from pregel.errors import SerializationError, ThreadDeleted
+from pregel.telemetry import gauges
 from pregel.types import Durability
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 
 class Journal(Authority):
     """What both kinds of journal share: everything but the waiting."""
+
+    flight: Any = None  # the append that was held back and is being sent
 
     def __init__(
         self,
@@ -80,6 +83,12 @@ class Journal(Authority):
     def here() -> object:
         """What drives a run that is made now."""
         raise NotImplementedError
+
+    @property
+    def unstored(self) -> int:
+        """How many appends of durability "async" are held back or in flight."""
+        flight = self.flight
+        return (self.held is not None) + (flight is not None and not flight.done())
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -307,6 +316,14 @@ class BlockingJournal(Journal):
 
 def _id(save: Save) -> str:
     return save.id
+
+
+def unstored() -> int:
+    """The same for all runs of this process that hold threads."""
+    return sum(holder.unstored for holder in lease.holders() if isinstance(holder, Journal))
+
+
+gauges["pregel.saves.pending"] = unstored
 
 
 def _merged(held: Save, save: Save) -> Save:

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from pregel.engine.task import Task
 
 
+WHOLE = frozenset(
+    ("__root__", "__end__", "__return__")
+)  # channels that take all that a node gives, others one key of it
+
+
 def note_inputs(frame: Frame, tasks: Iterable[Task]) -> None:
     """The messages that tasks are given are known already."""
     for task in tasks:
@@ -38,8 +43,8 @@ def show_messages(frame: Frame, step: Step, task: Task) -> None:
     spoken = frame.run.spoken
     inside = task.node.subgraph is not None and frame.run.subgraphs  # they showed in the subgraph that wrote them
     metadata: dict[str, Any] | None = None
-    for _, value in task.writes:
-        for message in _messages(value):
+    for channel, value in task.writes:
+        for message in _messages(value) if channel in WHOLE else _listed(value):
             if message.id is not None and message.id in spoken:
                 continue
             spoken.add(message.id)
@@ -49,15 +54,19 @@ def show_messages(frame: Frame, step: Step, task: Task) -> None:
 
 
 def _messages(value: Any) -> Iterator[Any]:
-    """The messages in a value: itself, its items, or the values and items one level inside a dict."""
+    """The messages in what a node was given or gave: itself, its items, or the same for the values of a dict."""
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _listed(inner)
+    else:
+        yield from _listed(value)
+
+
+def _listed(value: Any) -> Iterator[Any]:
     if is_message(value):
         yield value
     elif isinstance(value, list | tuple):
         yield from (item for item in value if is_message(item))
-    elif isinstance(value, dict):
-        for inner in value.values():
-            if not isinstance(inner, dict):
-                yield from _messages(inner)
 
 
 def about(task: Running, tags: Sequence[str] = (), metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -74,7 +83,7 @@ def speaker(task: Running, tags: Sequence[str], metadata: Mapping[str, Any] | No
     """What a model call inside a task reports to; None when nobody listens."""
     if not task.listens("messages") or TAG_NOSTREAM in (*tags, *task.config["tags"]):
         return None
-    return Speaker(task, about(task, tags, metadata))
+    return Speaker(task, about(task, tags, {"checkpoint_ns": task.ns, **(metadata or {})}))
 
 
 class Speaker:

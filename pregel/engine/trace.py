@@ -51,10 +51,16 @@ def show_end(
         "id": task.id,
         "name": task.name,
         "error": error,
-        "result": {} if failed else task_result(frame, task) if result is None else result,
+        "result": {} if failed else _by_key(frame, task) if result is None else result,
         "interrupts": [as_dict(question) for question in asked],
     }
     _emit(frame, step, "tasks", "task_result", frame.state.step, ended)
+
+
+def _by_key(frame: Frame, task: Task) -> Any:
+    """What a task wrote, by key also where only one key is shown."""
+    keys = frame.stream_keys
+    return _joined(visible((keys,) if isinstance(keys, str) else keys, task.writes))
 
 
 def show_checkpoint(frame: Frame, step: Step, tasks: Iterable[Task], saved: Saved | None) -> None:
@@ -151,10 +157,12 @@ def task_result(frame: Frame, task: Task, writes: Sequence[tuple[str, Any]] | No
     result = visible(frame.stream_keys, task.writes if writes is None else writes)
     if isinstance(frame.stream_keys, str):
         return {} if result is None else result
-    return _joined(result) if isinstance(result, list) else result or {}
+    return _joined(result)
 
 
-def _joined(pieces: list[dict[str, Any]]) -> dict[str, Any]:
+def _joined(pieces: list[dict[str, Any]] | dict[str, Any] | None) -> dict[str, Any]:
+    if not isinstance(pieces, list):
+        return pieces or {}
     found: dict[str, list[Any]] = {}
     for piece in pieces:
         for key, value in piece.items():

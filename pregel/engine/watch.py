@@ -63,6 +63,6 @@ def show_values(frame: Frame, step: Step, **extra: Any) -> None:
     frame.emitted = True
     if "values" in frame.shows:
         values = state_values(frame, frame.output_keys)
-        step.emit.append((frame.ns, "values", {**values, **extra} if isinstance(values, dict) else values))
+        step.emit.append((frame.ns, "values", {**values, **extra} if isinstance(values, dict) else extra or values))
     elif frame.graph.outputs_expire:
         frame.last_values = state_values(frame, frame.output_keys)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pregel.stream.protocol import ProtocolEvent, made_event
@@ -26,18 +26,17 @@ class Encoder:
     def __init__(self) -> None:
         self._open: dict[tuple[_Path, str | None], tuple[Utterance, dict[str, Any]]] = {}
 
-    def events(self, part: dict[str, Any]) -> Iterator[ProtocolEvent]:
+    def events(self, part: dict[str, Any]) -> Iterable[ProtocolEvent]:
         """The events of a part of a stream (``version="v2"``)."""
         mode, path, data = part["type"], part["ns"], part["data"]
         if mode == "messages":
-            yield from self._message(path, *data)
-            return
-        if mode == "tasks" and self._open and "result" in data:
-            yield from self._ended(path, f"{data['name']}:{data['id']}", cut_off=data["error"] is not None)
+            return self._message(path, *data)
         event = made_event(mode, path, data)
         if "interrupts" in part:
             event["params"]["interrupts"] = part["interrupts"]
-        yield event
+        if mode == "tasks" and self._open and "result" in data:
+            return [*self._ended(path, f"{data['name']}:{data['id']}", cut_off=data["error"] is not None), event]
+        return (event,)
 
     def rest(self) -> Iterator[ProtocolEvent]:
         """The ends of messages that have not ended when the run does."""

@@ -68,6 +68,8 @@ class Lives:
 
     def rest(self, error: BaseException | None) -> list[Life]:
         """Those that are left when the run ends, innermost first."""
+        if not self._open:
+            return []
         status: SubgraphStatus = (
             "interrupted" if error is None else "drained" if isinstance(error, GraphDrained) else "failed"
         )
@@ -89,12 +91,14 @@ class Lives:
 
     def _task(self, path: Path, data: Mapping[str, Any]) -> list[Life]:
         """A task started or ended."""
-        names = (f"{data['name']}:{data['id']}", data["name"])  # a graph with one memory for all runs has no id
         if "result" not in data:
             given = data.get("input")
             if isinstance(given, Mapping) and isinstance(call := given.get("tool_call"), Mapping) and call.get("id"):
-                self._causes[(*path, names[0])] = {"type": "toolCall", "tool_call_id": call["id"]}
+                self._causes[(*path, f"{data['name']}:{data['id']}")] = {"type": "toolCall", "tool_call_id": call["id"]}
             return []
+        if not self._open and not self._causes:
+            return []
+        names = (f"{data['name']}:{data['id']}", data["name"])  # a graph with one memory for all runs has no id
         self._causes.pop((*path, names[0]), None)
         status: SubgraphStatus = "failed" if data["error"] else "interrupted" if data["interrupts"] else "completed"
         size = len(path)

@@ -41,6 +41,7 @@ class Mux:
             self._register(transformer)
         self.has_more = any(not one.is_native for one in self.transformers)  # some of the user's own
         self._flows = [(one, getattr(one, "flow", None)) for one in self.transformers]
+        self._hearing: dict[str, list[Callable[[ProtocolEvent], bool]]] = {}  # by method, of events of this graph
         self._awaited = {one for one in self.transformers if pump.awaits and one.overrides("aprocess")}
 
     @property
@@ -67,6 +68,25 @@ class Mux:
         return [one for one in [*self.projections.values(), self.log] if isinstance(one, StreamChannel)]
 
     # -- events ------------------------------------------------------------------------------------------------------
+
+    def took(self, event: ProtocolEvent) -> bool:
+        """Show an event at once, if it is one that nobody awaits and that concerns no graph inside of this one.
+
+        It is false when it is not; then it has to be fed.
+        """
+        method = event["method"]
+        if method == "tasks" or len(event["params"]["namespace"]) != len(self.scope) or self._awaited:
+            return False
+        if (hearing := self._hearing.get(method)) is None:
+            hearing = self._hearing[method] = [
+                one.process for one, flow in self._flows if flow is None and (one.hears is None or method in one.hears)
+            ]
+        kept = True
+        for process in hearing:
+            kept = bool(process(event)) and kept
+        if kept:
+            self.emit(event)
+        return True
 
     def feed(self, event: ProtocolEvent) -> Flow[None]:
         """Show an event to the transformers, and then in the log."""
@@ -132,7 +152,8 @@ class Mux:
                 fix="Use astream_events(), or override process, finalize and fail.",
             )
         made = projections_of(transformer)
-        if taken := sorted(set(made) & set(self.projections)):
+        if made.keys() & self.projections.keys():
+            taken = sorted(set(made) & set(self.projections))
             owners = ", ".join(f"{name!r} (of {self._owners[name]})" for name in taken)
             raise InvalidInputError(
                 f"{kind} has projections that are there already: {owners}.", fix="Give each a name of its own."

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from pregel.errors import InternalError, StreamUseError, told
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pregel.stream.encoder import Encoder
     from pregel.stream.lives import Life
     from pregel.stream.mux import Mux
-    from pregel.stream.protocol import ProtocolEvent
     from pregel.stream.reading import Queue, Want
 
 
@@ -109,14 +108,16 @@ class BlockingPump(Pump):
 
     def _step(self) -> None:
         try:
-            flow = shown(self.mux, self.encoder.events(next(self.parts)))
-        except StopIteration:
-            flow = shown(self.mux, self.encoder.rest(), last=True)
+            part = next(self.parts, None)
         except BaseException as error:
             self._finish(error)
             return
         try:
-            _played(flow)
+            for event in self.encoder.rest() if part is None else self.encoder.events(part):
+                if not self.mux.took(event):
+                    _played(self.mux.feed(event))
+            if part is None:
+                _played(self.mux.finish())
         except Exception as error:  # of a transformer
             self._stop(error)
         else:
@@ -149,14 +150,6 @@ class BlockingPump(Pump):
             if len(queue.items) < queue.limit:
                 self.crowded.discard(queue)
         return self.crowded
-
-
-def shown(mux: Mux, events: Iterable[ProtocolEvent], *, last: bool = False) -> Flow[None]:
-    """Show events; behind the last ones the run ends."""
-    for event in events:
-        yield from mux.feed(event)
-    if last:
-        yield from mux.finish()
 
 
 def _played(flow: Flow[None]) -> None:

@@ -11,7 +11,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from pregel.flow import arun
-from pregel.stream.pump import PATIENCE, Pump, behind, one_of, reentered, shown
+from pregel.stream.pump import PATIENCE, Pump, behind, one_of, reentered
 
 if TYPE_CHECKING:
     from pregel.stream.encoder import Encoder
@@ -130,9 +130,7 @@ class AwaitingPump(Pump):
 
     async def _step(self) -> None:
         try:
-            flow = shown(self.mux, self.encoder.events(await anext(self.parts)))
-        except StopAsyncIteration:
-            flow = shown(self.mux, self.encoder.rest(), last=True)
+            part = await anext(self.parts, None)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # raised by whoever reads: out of this task it would stop the loop
@@ -140,7 +138,11 @@ class AwaitingPump(Pump):
             return
         self._feeding = True
         try:
-            await arun(flow, _awaited)
+            for event in self.encoder.rest() if part is None else self.encoder.events(part):
+                if not self.mux.took(event):
+                    await arun(self.mux.feed(event), _awaited)
+            if part is None:
+                await arun(self.mux.finish(), _awaited)
         except Exception as error:  # of a transformer
             await self._stop(error)
         else:

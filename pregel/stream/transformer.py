@@ -35,6 +35,7 @@ class StreamTransformer(ABC):
     required_stream_modes: ClassVar[tuple[str, ...]] = ()
     before_builtins: ClassVar[bool] = False
     is_native: ClassVar[bool] = False  # its projections are attributes of the run object
+    hears: ClassVar[frozenset[str] | None] = None  # of events of its own graph, the methods that it looks at; None: all
 
     def __init__(self, scope: tuple[str, ...] = ()) -> None:
         self.scope = scope

@@ -32,6 +32,8 @@ class ModeTransformer(StreamTransformer):
 
     def __init_subclass__(cls) -> None:
         cls.required_stream_modes = (cls.mode,)
+        if "hears" not in vars(cls):  # what a subclass looks at is its own affair
+            cls.hears = frozenset((cls.mode,)) if cls.process is ModeTransformer.process else None
 
     def init(self) -> dict[str, Any]:
         return {self.mode: self.channel}
@@ -73,6 +75,7 @@ class MessagesTransformer(ModeTransformer):
     """The messages that models stream and nodes write, each as a stream of its own."""
 
     mode = "messages"
+    hears = frozenset(("messages", "tasks"))
 
     def __init__(self, scope: tuple[str, ...] = ()) -> None:
         super().__init__(scope)
@@ -106,7 +109,8 @@ class MessagesTransformer(ModeTransformer):
         return message
 
     def finalize(self) -> None:
-        self._cut(StreamUseError("The message was cut off: its run was aborted.", fix="Run it to its end."))
+        if self._open:
+            self._cut(StreamUseError("The message was cut off: its run was aborted.", fix="Run it to its end."))
 
     def fail(self, err: BaseException) -> None:
         self._cut(err)
@@ -121,6 +125,7 @@ class LifecycleTransformer(StreamTransformer):
     """The starts and ends of all graphs inside of the one of its scope."""
 
     is_native = True
+    hears = frozenset(("tasks",))
     required_stream_modes = ("tasks",)
 
     def __init__(self, scope: tuple[str, ...] = ()) -> None:
@@ -132,8 +137,6 @@ class LifecycleTransformer(StreamTransformer):
         return {"lifecycle": self.channel}
 
     def process(self, event: ProtocolEvent) -> bool:
-        if event["method"] != "tasks" and len(event["params"]["namespace"]) == len(self.scope):
-            return True  # of a graph that runs already
         for life in self._lives.read(event):
             self.channel.push(life.payload)
         return event["method"] != "tasks"

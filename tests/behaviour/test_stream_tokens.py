@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
 from pregel.agents.models.scripted import ScriptedModel
 from pregel.constants import TAG_NOSTREAM
 from pregel.graph import START, MessagesState, StateGraph
+from pregel.graph.message import add_messages
 from pregel.messages import AIMessage, AIMessageChunk, HumanMessage
 from pregel.tokens import token_sink, tool_sink
 
@@ -57,6 +58,7 @@ def test_tokens_come_before_their_node_ends(run: Runner) -> None:
         texts.append(message.content)
         assert (where["langgraph_node"], where["langgraph_step"]) == ("talk", 1)
         assert where["langgraph_checkpoint_ns"].startswith("talk:")
+        assert where["checkpoint_ns"] == where["langgraph_checkpoint_ns"]
         if "".join(texts) == "one two":
             may_end.set()  # never, if the tokens had to wait for the node
 
@@ -81,6 +83,19 @@ def test_a_message_that_a_node_returns_shows_whole_and_once(run: Runner) -> None
     chunks = run.stream(app, HELLO, stream_mode="messages")
 
     assert spoken(chunks) == [("AIMessage", "static", "say"), ("AIMessage", "named", "say")]
+
+
+def test_a_message_deep_inside_of_a_key_is_data(run: Runner) -> None:
+    def node(state: Any) -> dict[str, Any]:
+        return {"draft": {"kept": AIMessage("no", id="no")}, "messages": [AIMessage("yes", id="yes")]}
+
+    class Drafting(TypedDict, total=False):
+        messages: Annotated[list[Any], add_messages]
+        draft: dict[str, Any]
+
+    app = StateGraph(Drafting).add_node("node", node).add_edge(START, "node").compile()
+
+    assert [message.content for message, _ in run.stream(app, {}, stream_mode="messages")] == ["yes"]
 
 
 def test_what_is_stored_does_not_depend_on_who_listens(run: Runner, saver: Saver, thread: Thread) -> None:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,13 +22,16 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from pregel.agents import create_agent
 from pregel.agents.models.scripted import ScriptedModel, call_tool
 from pregel.checkpoint.memory import InMemorySaver
+from pregel.checkpoint.records import Append, Receipt
+from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.func import task
 from pregel.graph import START, StateGraph
 from pregel.telemetry import active, instrument, uninstrument
 from pregel.types import Command, RetryPolicy, TracePolicy, interrupt
 
 from .conftest import Runner
-from .marks import State, chain
+from .marks import State, Thread, chain, failing_once
+from .test_authority import take
 
 EMPTY: dict[str, Any] = {"a": []}
 
@@ -268,9 +276,65 @@ def test_cancelling_ends_all_spans(traces: Traces) -> None:
 def test_steps_are_timed(run: Runner, traces: Traces) -> None:
     run.invoke(chain("one", "two").compile(), EMPTY)
 
-    metrics = traces.metrics()
-    assert metrics["pregel.step.duration"].count == 2
-    assert metrics["pregel.saves.pending"].value == 0
+    timed = traces.metrics()["pregel.step.duration"]
+    assert timed.count == 2
+    assert 0 < timed.min <= timed.max <= timed.sum < 60
+
+
+class Slow(SqliteSaver):
+    """A saver whose appends, once a run has begun, wait until they may go on."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(sqlite3.connect(path, check_same_thread=False))
+        self.may_go_on = threading.Event()
+
+    def append(self, append: Append) -> Receipt:
+        assert append.claim is not None or self.may_go_on.wait(60)
+        return super().append(append)
+
+
+def test_what_waits_to_be_stored_is_counted(run: Runner, traces: Traces, tmp_path: Path) -> None:
+    saver, waiting = Slow(tmp_path / "threads.db"), []
+
+    def look(state: State) -> None:
+        waiting.append(traces.metrics()["pregel.saves.pending"].value)
+        saver.may_go_on.set()
+
+    app = chain("one", "two", two=look).compile(checkpointer=saver)
+    run.invoke(app, EMPTY, {"configurable": {"thread_id": "1"}}, durability="async")
+
+    assert [*waiting, traces.metrics()["pregel.saves.pending"].value] == [1, 0]
+
+
+def test_a_run_that_goes_on_for_a_dead_process_is_counted(run: Runner, traces: Traces, thread: Thread) -> None:
+    saver = InMemorySaver()
+    app = chain("one", one=failing_once("one", ValueError("it died"))).compile(checkpointer=saver)
+    with pytest.raises(ValueError, match="it died"):
+        run.invoke(app, EMPTY, thread("1"))
+    assert "pregel.run.takeovers" not in traces.metrics()
+    traces.exporter.clear()
+    take(saver, ttl=-1.0)  # another process that went on with it, and was lost
+
+    run.invoke(app, None, thread("1"))
+
+    counted = traces.metrics()["pregel.run.takeovers"]
+    assert (counted.value, dict(counted.attributes)) == (1, {"pregel.graph": "LangGraph"})
+    assert (traces.one("invoke_workflow LangGraph").attributes or {})["pregel.run.takeover"] is True
+
+
+def test_metrics_are_there_whichever_was_loaded_first() -> None:
+    program = """
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from pregel.telemetry import instrument
+reader = InMemoryMetricReader()
+instrument(meter_provider=MeterProvider([reader]))
+import pregel.engine.journal
+print([metric.name for metric in reader.get_metrics_data().resource_metrics[0].scope_metrics[0].metrics])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "['pregel.saves.pending']\n"
 
 
 def test_nothing_is_traced_unless_asked(run: Runner) -> None:
