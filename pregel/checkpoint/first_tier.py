@@ -57,10 +57,6 @@ class FirstTier:
         """The translator of this run."""
         return self._book
 
-    def at_once(self) -> bool:
-        """Whether its coroutines end without waiting: nobody knows that of somebody else's saver."""
-        return False
-
     def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
         """The thread's row and these checkpoints."""
         return runner.run(self._loading(thread, loads), self._perform)
