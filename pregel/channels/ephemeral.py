@@ -17,7 +17,6 @@ class EphemeralValue(Generic[Value], BaseChannel[Value, Value, Value]):
 
     __slots__ = ("guard", "value")
     bare: ClassVar[bool] = True
-    keeps_last: ClassVar[bool] = True
 
     def __init__(self, typ: Any, guard: bool = True) -> None:
         super().__init__(typ)

@@ -58,20 +58,22 @@ class Growth:
         self.base: list[Any] | None = None
         self.kept = 0
         self.noted = False  # something was done that may be more than putting new items at the end
-        self.wrote: list[Any] = []
-        self.writes: list[Sequence[Any]] = []  # the first two
+        self.wrote: Any = ()  # a list once there is something
+        self.writes: tuple[Sequence[Any], ...] = ()  # the first two
 
     def add(self, writes: Sequence[Any]) -> None:
         """Items that nobody knew came to the end, and that is all."""
         if len(self.writes) < 2:
-            self.writes.append(writes)
+            self.writes = (*self.writes, writes)
 
     def note(self, writes: Sequence[Any]) -> None:
         """The reducer has folded these writes in."""
         self.noted = True
-        self.add(writes)
+        if len(self.writes) < 2:
+            self.writes = (*self.writes, writes)
         if not self.appends:
             if self.kept:
+                self.wrote = self.wrote or []
                 self.wrote += writes
         elif {*map(type, writes)} != LISTS:
             self.kept = 0  # another class may have put itself first

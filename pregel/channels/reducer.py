@@ -53,7 +53,7 @@ class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
         # how a class of the user's changes the value is not known
         self.growth = growth_of(operator, self.value) if type(self) is BinaryOperatorAggregate else None
         self.index = index_of(operator) if self.growth is not None else None
-        self.direct = self.pure and self.growth is None
+        self.direct = self.pure and self.index is None
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -68,6 +68,8 @@ class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
         value = self.value
         if len(values) == 1 and self.direct and value is not MISSING and not isinstance(values[0], CARRIERS):
             self.value = self.operator(value, values[0])
+            if self.growth is not None:
+                self.growth.note(values)
         elif (whole := overwrite_in(values, self.key)) is not MISSING:
             self.value = copy_container(whole)
             if self.growth is not None:

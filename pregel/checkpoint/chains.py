@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pregel.channels.batches import Unfolded
 from pregel.checkpoint.batches import BATCHES, FoldTip, Loads, unpacked
-from pregel.checkpoint.logs import EDIT, FOLD, ROW, TAIL, Tip, edited
+from pregel.checkpoint.logs import EDIT, FOLD, NAMED, NAMED_WHOLE, ROW, TAIL, Tip, edited
 from pregel.checkpoint.serde.jsonplus import list_head
 from pregel.errors import JournalDamaged
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Address = tuple[int, int]
 """channel, at"""
+Name = tuple[str, int, int]
+"""What the type of a write says that it names, its channel, at"""
 Wanted = tuple[int, int, int | None]
 """channel, at, and for a delta where the nearest whole value is"""
 Span = tuple[int, int, int, int]
@@ -126,18 +128,23 @@ class Chains:
         self._asked.update(found)
         return found
 
-    def named(self, addresses: Iterable[Address]) -> list[Span]:
-        """What must still be asked for, so that the deltas at these addresses can be read."""
-        spans = {(channel, at, at, 1) for channel, at in addresses if (channel, at) not in self._deltas} - self._asked
+    def named(self, names: Iterable[Name]) -> list[Span]:
+        """What must still be asked for, so that what these names say can be read."""
+        spans = {
+            (channel, at, at, int(name == NAMED))
+            for name, channel, at in names
+            if (channel, at) not in (self._deltas if name == NAMED else self._wholes)
+        } - self._asked
         self._asked |= spans
         return sorted(spans)
 
-    def tail(self, channel: int, at: int) -> tuple[str, bytes]:
-        """What the delta at this address adds, as it is stored."""
-        delta = self._deltas.get((channel, at))
-        if delta is None:
-            raise JournalDamaged(f"The row of channel {channel} at {at} is gone, and a write names it.")
-        return delta.type, delta.blob
+    def written(self, name: str, channel: int, at: int) -> tuple[str, bytes]:
+        """What a write that names the row at this address wrote, as it is stored."""
+        if name == NAMED and (delta := self._deltas.get((channel, at))) is not None:
+            return delta.type, delta.blob
+        if name == NAMED_WHOLE and (whole := self._wholes.get((channel, at))) is not None:
+            return whole[1].partition(FOLD)[0], whole[2]
+        raise JournalDamaged(f"The row of channel {channel} at {at} is gone, and a write names it.")
 
     def value(self, channel: int, at: int, loads: Loads, lists: LoadLists | None = None) -> tuple[Any, Tip | None]:
         """The value at this address, and where its log stands if it has one. `lists` reads packed lists as one."""

@@ -14,7 +14,7 @@ from pregel.channels import MISSING, BaseChannel, DeltaChannel
 from pregel.channels.batches import Unfolded
 from pregel.checkpoint.chains import Address, Chains, Wanted
 from pregel.checkpoint.keys import Names, id_text
-from pregel.checkpoint.logs import NAMED
+from pregel.checkpoint.logs import NAMING
 from pregel.checkpoint.manifest import INLINE, Piece, Read
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import CheckpointRow, Saved, Write, WriteRow
@@ -76,7 +76,7 @@ class Decoder:
         if not read.is_short:
             return None
         for write in writes:
-            if write.type == NAMED:
+            if write.type in NAMING:
                 return None
         try:
             return self.saved(ns, row, read, NO_CHAINS, writes)
@@ -189,7 +189,7 @@ class Decoder:
             elif kind == "null" and plain:
                 value = None
             else:
-                value = loads((kind, blob) if kind != NAMED else chains.tail(key, int(blob)))
+                value = loads((kind, blob) if kind not in NAMING else chains.written(kind, key, int(blob)))
             child_text = None if child is None else id_text(child)
             writes.append(_write((id_text(task), idx, texts[key], value, path, texts[name], child_text)))
         if len(writes) > 1:

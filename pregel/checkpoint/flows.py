@@ -20,7 +20,7 @@ from typing import Any
 from pregel.checkpoint.chains import CacheUnreadableError, Chains, Wanted
 from pregel.checkpoint.decode import Decoder, UnknownNameError, filters
 from pregel.checkpoint.keys import Names, id_bytes, id_text, thread_digest
-from pregel.checkpoint.logs import NAMED
+from pregel.checkpoint.logs import NAMING
 from pregel.checkpoint.manifest import Read
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import (
@@ -260,7 +260,12 @@ def saved_flow(
     for write in writes:
         if write.checkpoint in under:
             under[write.checkpoint].append(write)
-    named = {(write.channel, int(write.blob)) for write in writes if write.type == NAMED and write.checkpoint in under}
+    named = {
+        (write.type, write.channel, int(write.blob))
+        for found in under.values()
+        for write in found
+        if write.type in NAMING
+    }
     if recent is not None and wanted:
         yield from _recall(recent, tno, rows[0], wanted, chains)
     while True:
@@ -342,6 +347,10 @@ def _shown_metadata(row: Row) -> dict[str, Any]:
 
 def _decode_page(decoder: Decoder, rows: Sequence[Row]) -> Flow[list[tuple[str, Saved]]]:
     """Decode (thread, tno, namespace, *CheckpointRow) rows, each namespace in one go, in the order given."""
+    if len({(row[1], row[3]) for row in rows}) == 1:
+        thread, tno, ns = rows[0][:3]
+        decoded = yield from saved_flow(decoder, tno, ns, [_checkpoint_row(row[3:]) for row in rows])
+        return [(thread, saved) for saved in decoded]
     order = {(row[1], row[3], row[4]): i for i, row in enumerate(rows)}
     found: list[tuple[str, Saved]] = [None] * len(rows)  # type: ignore[list-item]
     by_namespace = itemgetter(1, 3)

@@ -16,7 +16,7 @@ from pregel.checkpoint.decode import Base, Decoder
 from pregel.checkpoint.flows import LAST, Many, Row, Sql, delete_flow, thread_row
 from pregel.checkpoint.keys import id_text, thread_digest
 from pregel.checkpoint.lease import is_dead
-from pregel.checkpoint.logs import NAMED
+from pregel.checkpoint.logs import NAMED, NAMED_WHOLE
 from pregel.checkpoint.manifest import Manifest, Read, pack
 from pregel.checkpoint.records import CheckpointRow, ThreadRow
 from pregel.checkpoint.serde.metadata import shown_of
@@ -110,7 +110,8 @@ def _sweep_values(tno: int, ns: int, addresses: Iterable[Address]) -> Flow[None]
     """Remove the value rows of a namespace that these addresses do not reach."""
     rows: list[Row] = yield Sql("value_keys", (tno, ns))
     kept = _reached(rows, addresses)
-    kept.update((yield from _named(tno, ns)))
+    for name in (NAMED, NAMED_WHOLE):
+        kept.update((yield from _named(tno, ns, name)))
     gone = [(tno, ns, channel, at, kind) for channel, at, kind, _ in rows if (channel, at) not in kept]
     if gone:
         yield Many("delete_value", gone)
@@ -124,7 +125,8 @@ def _root_values(tno: int, ns: int, addresses: Iterable[Address]) -> Flow[None]:
         kinds.setdefault((channel, at), set()).add(kind)
     below = {(channel, at): prev for channel, at, kind, prev in rows if kind == "delta"}
     roots: set[Address] = set()
-    kept: set[tuple[int, int, str]] = {(*address, "delta") for address in (yield from _named(tno, ns))}
+    kept: set[tuple[int, int, str]] = {(*address, "delta") for address in (yield from _named(tno, ns, NAMED))}
+    kept |= {(*address, "value") for address in (yield from _named(tno, ns, NAMED_WHOLE))}
     for address in addresses:
         while "delta" in kinds.get(address, ()) and "cache" not in kinds[address]:
             kept.add((*address, "delta"))
@@ -139,9 +141,9 @@ def _root_values(tno: int, ns: int, addresses: Iterable[Address]) -> Flow[None]:
         yield Many("promote_cache", [(tno, ns, *address) for address in roots])
 
 
-def _named(tno: int, ns: int) -> Flow[list[Address]]:
-    """The deltas that writes name: these stay, whatever becomes of the checkpoint that they were made for."""
-    return [(channel, int(blob)) for channel, blob in (yield Sql("named_deltas", (tno, ns, NAMED)))]
+def _named(tno: int, ns: int, name: str) -> Flow[list[Address]]:
+    """The rows that writes name: these stay, whatever becomes of the checkpoint that they were made for."""
+    return [(channel, int(blob)) for channel, blob in (yield Sql("named_rows", (tno, ns, name)))]
 
 
 def _reached(rows: Sequence[Row], addresses: Iterable[Address]) -> set[Address]:

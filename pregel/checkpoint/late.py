@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pregel.channels.base import Missing
+from pregel.channels.base import MISSING, Missing
 from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
 from pregel.checkpoint.keys import Names, lineage_after, pull_text
@@ -27,20 +27,23 @@ from pregel.errors import SerializationError, told
 ATOMS = frozenset((type(None), bool, int, float, str, bytes))
 """What is immutable, and what our serialiser never refuses."""
 
+NUMBERS = frozenset((type(None), bool, int, float))
+"""Of these a short list is small enough for a manifest, so it never has a log."""
+
+FEW = 6
+
+GONE = ...
+"""Stands for an empty channel: `MISSING` is an object that the garbage collector would follow."""
+
 Said = tuple[Any, ...]
-"""The fields of a TaskWrites; those of a Save with its seq and when it was made; or those of a Lone with them, with a
-number in the place of its metadata and, where its lineage follows from the record before it, None in the place of that.
-So what is kept of the usual superstep is a plain tuple of plain tuples, which the garbage collector soon leaves alone:
-what a run has kept is never looked at again while it goes on."""
+"""The fields of a TaskWrites; those of a Save with its seq and when it was made; or those of a Lone with them.
+
+A number stands in the place of metadata and, where a lineage follows from the record before, None in the place of that.
+A value is what nobody can change, `GONE`, a tuple (type, bytes) of what is encoded already, a tuple of None and the
+items of a short list, or a `Stored`. So what is kept is mostly a plain tuple of plain tuples, which the garbage
+collector soon leaves alone: what a run has kept is not looked at again while it goes on."""
 
 WRITES, LONE = len(TaskWrites._fields), len(Lone._fields) + 2
-CHANGED = Save._fields.index("changed")
-
-
-class Encoded(tuple[str, bytes]):
-    """A value that is encoded already."""
-
-    __slots__ = ()
 
 
 class LateLedger(Ledger):
@@ -86,20 +89,22 @@ class LateLedger(Ledger):
 
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         append.ledger = self
-        self._number(save.metadata)
-        changed, kept = save.changed, self._kept
-        for _, value in changed.values():
-            if type(value) not in kept:
-                safe = self._safe_values(save.ns, [(name, value) for name, (_, value) in changed.items()], append)
-                news = zip(changed.items(), safe, strict=True)
-                changed = {name: (counter, value) for (name, (counter, _)), value in news}
-                break
-        else:
-            self._forget_tips(save.ns, changed)
-        self._heads[save.ns] = save.id
+        ns, id, parent, step, source, metadata, lineage, changed, seen, updated, applied = save
+        number = self._number(metadata)
+        values = self._safe_values(ns, [(name, value) for name, (_, value) in changed.items()], append)
+        news = tuple([(name, at[0], value) for (name, at), value in zip(changed.items(), values, strict=True)])
+        marks = tuple([(node, tuple(counters.items())) for node, counters in seen.items()])
+        self._heads[ns] = id
         self._encoded.clear()  # the next step's reducers may grow a value in place
-        made = time.time() if now is None else now
-        append.said.append((*save[:CHANGED], changed, *save[CHANGED + 1 :], at, made))
+        append.said.append(
+            (
+                *(ns, id, parent, step, source, number, bytes(lineage), news, marks),
+                None if updated is None else tuple(updated),
+                tuple(applied),
+                at,
+                time.time() if now is None else now,
+            )
+        )
 
     def add_lone(self, lone: Lone, append: Append, at: int) -> None:
         append.ledger = self
@@ -116,8 +121,12 @@ class LateLedger(Ledger):
                 break
         if not self._kept.issuperset(map(type, values)):
             values = tuple(self._safe_values(ns, zip(changed, values, strict=True), lone))
-        elif self._tips:
-            self._forget_tips(ns, changed)
+        else:
+            if self._tips:
+                for channel in changed:
+                    self._tips.pop((ns, channel), None)
+            if MISSING in values:
+                values = tuple([GONE if value is MISSING else value for value in values])
         if self._encoded:
             self._encoded.clear()
         digest = None if self._heads.get(ns) == parent else bytes(lineage)
@@ -137,12 +146,6 @@ class LateLedger(Ledger):
             self._metadata.append(metadata)
         return number
 
-    def _forget_tips(self, ns: str, channels: Iterable[str]) -> None:
-        """These channels hold no log now."""
-        if self._tips:
-            for channel in channels:
-                self._tips.pop((ns, channel), None)
-
     def translate(self, said: Iterable[Said]) -> Append:
         """The rows of what was said, in an append that is sent nowhere. To be called in the order of the appends."""
         rows = Append("", 0, 0, b"", 0, 0, b"")
@@ -159,7 +162,7 @@ class LateLedger(Ledger):
                 self._intern(translator.missing((wrote,), (save,)))
                 translator.add_writes(wrote, rows)
             else:
-                save = Save(*fields_of[:-2])
+                save = self._save(fields_of[:-2])
                 self._intern(translator.missing(saves=(save,)))
             translator.add_save(save, rows, *fields_of[-2:])
         return rows
@@ -168,7 +171,15 @@ class LateLedger(Ledger):
         *said, number, digest = fields_of
         ns, name = said[0], said[4]
         lineage = digest or lineage_after(self._translator.lineages[ns], [pull_text(name)])
-        return Lone._make([*said, self._metadata[number], lineage])
+        lone = Lone._make([*said, self._metadata[number], lineage])
+        return lone._replace(values=tuple([_live(value) for value in lone.values]))
+
+    def _save(self, fields_of: Said) -> Save:
+        ns, id, parent, step, source, number, lineage, news, marks, updated, applied = fields_of
+        changed = {name: (counter, _live(value)) for name, counter, value in news}
+        seen = {node: dict(counters) for node, counters in marks}
+        metadata = self._metadata[number]
+        return Save(ns, id, parent, step, source, metadata, lineage, changed, seen, updated, applied)
 
     def _begin(self, owner: object) -> None:
         """Encodings for an earlier append, or usual step, are forgotten: what they show may change."""
@@ -184,33 +195,59 @@ class LateLedger(Ledger):
             for channel, value in writes:
                 if channel == ERROR and isinstance(value, BaseException):
                     value = told(value)
-                safe.append((channel, value if type(value) in atoms else Encoded(self._encode(value))))
+                safe.append((channel, value if type(value) in atoms else self._safe(value)))
         except SerializationError as error:
             raise self._placed(error, channel, name) from None
         return tuple(safe)
 
     def _safe_values(self, ns: str, changed: Iterable[tuple[str, Any]], owner: object) -> list[Any]:
         self._begin(owner)
-        plain = self._kept
+        plain, known = self._kept, self._tips
         safe: list[Any] = []
-        tips: dict[str, Tip | None] = {}
+        tips: dict[tuple[str, str], Tip | None] = {}
         channel = ""
         try:
             for channel, value in changed:
-                kept = value
-                if type(value) in LOGGED:
-                    kept = self._stored(value, self._tips.get((ns, channel)))
-                    tips[channel] = kept.tip
-                else:
-                    tips[channel] = None
-                    if type(value) not in plain:
-                        kept = Encoded(self._encode(value))
+                kept, tip = value, None
+                kind = type(value)
+                if kind in LOGGED:
+                    tip = known.get((ns, channel))
+                    if tip is None and kind is Log and (few := self._few(value.value, NUMBERS)) is not None:
+                        kept = few
+                    else:
+                        kept = self._stored(value, tip)
+                        tip = kept.tip
+                elif value is MISSING:
+                    kept = GONE
+                elif kind not in plain:
+                    kept = self._safe(value)
+                if tip is not None or known:
+                    tips[ns, channel] = tip
                 safe.append(kept)
         except SerializationError as error:
             raise self._placed(error, channel) from None
-        self._forget_tips(ns, tips)
-        self._tips.update({(ns, channel): tip for channel, tip in tips.items() if tip is not None})
+        for place, tip in tips.items():
+            if tip is None:
+                known.pop(place, None)
+            else:
+                known[place] = tip
         return safe
+
+    def _safe(self, value: Any) -> Any:
+        """A value that nothing changes any more."""
+        few = self._few(value, self._atoms)
+        return tuple(self._encode(value)) if few is None else few
+
+    def _few(self, value: Any, kinds: frozenset[type]) -> tuple[Any, ...] | None:
+        """The items of a short list of such values, which becomes a list again when rows are made."""
+        if type(value) is list and len(value) <= FEW and self._atoms and kinds.issuperset(map(type, value)):
+            return None, *value
+        return None
+
+
+def _live(value: Any) -> Any:
+    """A kept value as a `Ledger` takes it."""
+    return MISSING if value is GONE else value
 
 
 class Translator(Ledger):
@@ -231,7 +268,9 @@ class Translator(Ledger):
         self.lineages[save.ns] = bytes(save.lineage)
 
     def _encode(self, value: Any) -> tuple[str, bytes]:
-        return value if value.__class__ is Encoded else super()._encode(value)
+        if value.__class__ is not tuple:
+            return super()._encode(value)
+        return value if value[0] is not None else super()._encode([*value[1:]])
 
     def _stored(self, value: Log | Batched | Stored, tip: Tip | None) -> Stored:
         return value if isinstance(value, Stored) else super()._stored(value, tip)

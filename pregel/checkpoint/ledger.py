@@ -23,7 +23,7 @@ from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
 from pregel.checkpoint.batches import stored_batches
 from pregel.checkpoint.keys import Names, id_bytes, task_bytes
-from pregel.checkpoint.logs import FOLD, NAMED, Stored, Tip, stored
+from pregel.checkpoint.logs import FOLD, NAMED, NAMED_WHOLE, Stored, Tip, stored
 from pregel.checkpoint.manifest import INLINE, Manifest
 from pregel.checkpoint.records import (
     CONTROL,
@@ -161,8 +161,8 @@ class Ledger:
             for key in channels:
                 manifest.logs.pop(key, None)
             manifest.logs.update(tips)
-            if parent is not None:
-                _name_deltas(append.writes, values, parent)
+        if values and parent is not None:
+            _name_stored(append.writes, values, parent)
         row = (
             ns,
             checkpoint,
@@ -284,18 +284,29 @@ def _delta_rows(ns: int, channel: int, at: int, news: Stored, before: Tip) -> li
     return rows
 
 
-def _name_deltas(writes: list[WriteRow], values: list[ValueRow], parent: bytes) -> None:
-    """Let the writes under the parent that are just what a delta says name it."""
-    for value in values:
-        if value.kind != "delta" or len(value.blob) <= INLINE:
+def _name_stored(writes: list[WriteRow], values: list[ValueRow], parent: bytes) -> None:
+    """Let the writes under the parent that are just what a delta or a whole value says name it."""
+    places: dict[int, list[int]] = {}  # of long writes, by channel
+    for place in range(len(writes) - 1, -1, -1):
+        row = writes[place]
+        if row.checkpoint != parent or row.ns != values[0].ns:
+            break
+        if row.idx >= 0 and len(row.blob) > INLINE:
+            places.setdefault(row.channel, []).append(place)
+    for value in values if places else ():
+        if value.kind == "cache" or len(value.blob) <= INLINE:
             continue
-        for place in range(len(writes) - 1, -1, -1):
+        for place in places.get(value.channel, ()):
             row = writes[place]
-            if row.checkpoint != parent or row.ns != value.ns:
+            if row.blob == value.blob and _is_of(row, value):
+                name = NAMED if value.kind == "delta" else NAMED_WHOLE
+                writes[place] = row._replace(type=name, blob=str(value.at).encode())
                 break
-            if row.channel == value.channel and row.blob == value.blob and row.type == value.type and row.idx >= 0:
-                writes[place] = row._replace(type=NAMED, blob=str(value.at).encode())
-                break
+
+
+def _is_of(row: WriteRow, value: ValueRow) -> bool:
+    """Whether a write has the type of a value, whatever reducer that is for."""
+    return row.type == value.type or row.type == value.type.partition(FOLD)[0]
 
 
 def _seen(node: str, counters: Mapping[str, int], ids: Mapping[str, int]) -> int | dict[int, int]:

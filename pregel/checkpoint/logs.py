@@ -31,6 +31,9 @@ FOLD = " fold="  # in the type of a whole value: the reducer of the deltas that 
 
 NAMED = "@delta"
 """The type of a write that a delta holds as well, stored with the checkpoint that applied it; its blob says which."""
+NAMED_WHOLE = "@value"
+"""The same of a write that a whole value holds."""
+NAMING = frozenset((NAMED, NAMED_WHOLE))
 
 Typed = tuple[str, bytes]
 

@@ -33,7 +33,7 @@ COPY = "__copy__"
 
 def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Sequence[StateUpdate]]) -> Flow[Result]:
     """Apply updates as if nodes had returned them, one checkpoint a superstep; the result's values are its config."""
-    saved, _ = yield from _load(frame, checkpoint)
+    saved, head = yield from _load(frame, checkpoint)
     if checkpoint is not None and saved is None:
         raise CheckpointNotFoundError(
             f"Checkpoint {checkpoint!r} does not exist.",
@@ -43,7 +43,9 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
     if saved is not None and saved.ns:  # what it hangs on, so that its parent goes on with it
         kept = {key: saved.metadata[key] for key in ("parents", FINGERPRINT) if key in saved.metadata}
         frame.metadata = {**frame.metadata, **kept}
-    unasked = (yield from unasked_flow(frame)) if frame.ns else []
+    unasked: list[TaskWrites] = []
+    if frame.ns:
+        unasked, saved = yield from unasked_flow(frame, checkpoint)
     restore(frame, saved)
     if saved is None and supersteps[0][0].as_node != INPUT:
         frame.state.step = 0  # there is no input checkpoint before this one
@@ -51,7 +53,7 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
     step.claim = True
     try:
         siblings, whole = list[Task](), False
-        if saved is not None and checkpoint is None and not _stands_alone(supersteps[0]):
+        if saved is not None and checkpoint in (None, head) and not _stands_alone(supersteps[0]):
             _apply_outside(frame, saved)
             siblings, whole = _siblings(frame, saved, supersteps[0])
         for updates in supersteps:

@@ -9,16 +9,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Protocol
 
 from pregel.channels import MISSING, BaseChannel
 from pregel.channels.growth import ATOMS
 from pregel.checkpoint.records import CONTROL, NO_WRITES
-from pregel.engine.plan import Plan
+from pregel.engine.plan import MANY, Plan
 from pregel.engine.state import Channels, State
 from pregel.errors import InvalidUpdateError
 
+NONE = frozenset[str]()
 IGNORED = frozenset([*CONTROL, NO_WRITES, "__return__", "__previous_task__"])
 
 
@@ -51,20 +52,23 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
     """Bring the writes of these tasks, given in task order, into the state."""
     channels = state.channels
     changed: dict[str, bool] = {}  # name -> whether it is available now
-    state.updated = updated = []
+    updated: list[str] = []
+    state.updated = updated
     bump, seen = _mark_seen(state, tasks)
     if graph.consumers:
         _consume(graph, channels, tasks, changed)
-    for name, values in _grouped(tasks).items():
+    done: Set[str] = NONE
+    if len(tasks) == 1 and len(tasks[0].writes) > MANY:
+        done = _lasting(graph, channels, tasks[0].writes, changed, updated)
+    for name, values in _grouped(tasks, done).items():
         channel = channels.get(name)
         if channel is None:
-            prototype = graph.channels.get(name)
-            if prototype is None:
+            if name not in graph.channels:
                 if name in IGNORED:
                     continue
                 raise _unknown(graph, tasks, name)
-            if prototype.keeps_last and len(values) == 1 and type(values[0]) in ATOMS:
-                channels[name] = prototype.from_checkpoint(values[0])
+            if name in graph.lasting and len(values) == 1 and type(values[0]) in ATOMS:
+                channels.plain[name] = values[0]
                 changed[name] = True
                 updated.append(name)
                 continue
@@ -86,8 +90,26 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
     return changed, seen
 
 
+def _lasting(
+    graph: Plan, channels: Channels, writes: list[tuple[str, Any]], changed: dict[str, bool], updated: list[str]
+) -> Set[str]:
+    """Take in at once what of a single task's many writes is the mere value of a channel; which these are."""
+    mere = dict(writes)
+    if len(mere) < len(writes):
+        return NONE
+    for name in (mere.keys() - graph.lasting) | (mere.keys() & channels.keys()):
+        del mere[name]
+    if not ATOMS.issuperset(map(type, mere.values())):
+        mere = {name: value for name, value in mere.items() if type(value) in ATOMS}
+    channels.plain.update(mere)
+    changed.update(dict.fromkeys(mere, True))
+    updated.extend(mere)
+    return mere.keys()
+
+
 def _changed(name: str, channels: Channels, changed: dict[str, bool], updated: list[str]) -> None:
-    changed[name] = available = channels[name].is_available()
+    channel = channels[name]
+    changed[name] = available = channel.value is not MISSING if channel.bare else channel.is_available()
     if available:
         updated.append(name)
 
@@ -120,8 +142,10 @@ def _consume(graph: Plan, channels: Channels, tasks: Sequence[Finished], changed
             changed[trigger] = channels[trigger].is_available()
 
 
-def _grouped(tasks: Sequence[Finished]) -> Mapping[str, Sequence[Any]]:
-    """The values written to each channel, in task order."""
+def _grouped(tasks: Sequence[Finished], done: Set[str]) -> Mapping[str, Sequence[Any]]:
+    """The values written to each channel, in task order; without those of a single task that are done."""
+    if done:
+        return {name: (value,) for name, value in tasks[0].writes if name not in done}
     if len(tasks) == 1:
         writes = tasks[0].writes
         single = {name: (value,) for name, value in writes}
@@ -151,7 +175,10 @@ def _count(state: State, changed: Mapping[str, bool]) -> None:
     """One new counter for all that changed; views and the set of expiring channels follow."""
     state.counter = counter = state.counter + 1
     counters, channels, viewed, live = state.counters, state.channels, state.viewed, state.live
-    expiring = state.plan.expiring
+    expiring, plain = state.plan.expiring, channels.plain
+    if len(changed) > MANY:
+        counters.update(dict.fromkeys(changed, counter))
+        changed = {name: changed[name] for name in changed.keys() & (expiring | viewed.keys())}
     for name, available in changed.items():
         counters[name] = counter
         if name in expiring:
@@ -161,7 +188,10 @@ def _count(state: State, changed: Mapping[str, bool]) -> None:
                 live.discard(name)
         if name in viewed:
             for view in viewed[name]:
-                view.refresh(name, channels[name], available)
+                if name in plain:
+                    view.keep(name, plain[name])
+                else:
+                    view.refresh(name, channels[name], available)
 
 
 def values_of(state: State, names: Collection[str]) -> dict[str, tuple[int, Any]]:
@@ -177,14 +207,18 @@ def stored_values(state: State, names: Collection[str]) -> list[Any]:
     To be called once for each checkpoint, with all that changed since the one before.
     """
     channels, logged = state.channels, state.plan.logged
-    if not logged or logged.isdisjoint(names):
-        found = [channels[name] for name in names]
-        return [channel.value if channel.bare else channel.checkpoint() for channel in found]
-    return [_logged(channels[name]) if name in logged else channels[name].checkpoint() for name in names]
+    plain = channels.plain
+    return [plain[name] if name in plain else _stored(channels[name], name in logged) for name in names]
+
+
+def _stored(channel: BaseChannel[Any, Any, Any], logged: bool) -> Any:
+    if logged:
+        return _logged(channel)
+    return channel.value if channel.bare else channel.checkpoint()
 
 
 def _logged(channel: BaseChannel[Any, Any, Any]) -> Any:
-    value = channel.checkpoint()
+    value = channel.value if channel.bare else channel.checkpoint()
     if value is MISSING and channel.snapshots:
         value = channel.snapshot()  # type: ignore[attr-defined]  # the class says that it is there
     return value if channel.growth is None else channel.growth.log(value)

@@ -127,7 +127,7 @@ class AwaitingDriver:
                 try:
                     step = self.flow.send(reply)  # type: ignore[arg-type]  # None starts a flow
                 except StopIteration as stop:
-                    self.result, self.ended = stop.value, True
+                    self.result, self.ended, self.news = stop.value, True, []  # news hold tasks, and these the run
                     break
                 self.news = reply = []
                 await self.record(step, reply)

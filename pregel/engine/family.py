@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 ROOM = 64
 ENDS = (Done, Failed, Paused, Gone)
+NONE: dict[Any, Any] = {}  # the children of a member that has none; never added to
 
 
 def family(frame: Frame, entry: Entry) -> Flow[Result]:
@@ -84,8 +85,8 @@ class Member:
         self.parent = parent
         self.task = task
         self.depth: int = 0 if parent is None else parent.depth + 1
-        self.children: dict[Task, Member] = {}
-        self.line: deque[tuple[Task, Any]] = deque()
+        self.children: dict[Task, Member] = NONE if task is not None else {}  # most have none
+        self.line: deque[tuple[Task, Any]] | None = None
         self.loads = 0
         self.stream: CallStream | None = parent.stream if parent is not None else None  # where its chunks go
 
@@ -196,6 +197,8 @@ class Family:
 
     def _enter(self, member: Member, task: Task, value: Any) -> None:
         if len(member.children) >= ROOM:
+            if member.line is None:
+                member.line = deque()
             member.line.append((task, value))
         else:
             self._admit(member, task, value)
@@ -228,6 +231,8 @@ class Family:
         entry = Entry(value, answers=task.answers, resuming=not task.fresh, fingerprint=fingerprint)
         if parent.run.replay is not None and graph.checkpointer is True:
             entry = parent.run.replay.entry(ns, entry)
+        if member.children is NONE:
+            member.children = {}
         child = member.children[task] = Member(loop(frame, entry), member, task)
         if call is not None and call.stream is not None:
             call.stream.outer_stream, child.stream = child.stream, call.stream
@@ -244,6 +249,7 @@ class Family:
         assert parent is not None
         assert task is not None
         del parent.children[task]
+        task.child = None  # its frame goes now, not when garbage is collected
         if last is not None:
             if child.stream is not None:
                 child.stream.divert(last)
@@ -269,9 +275,9 @@ class Family:
             return True
         if task in self.ended:  # its end is news by itself
             return True
-        waiting = next((pair for pair in member.line if pair[0] is task), None)
+        waiting = next((pair for pair in member.line or () if pair[0] is task), None)
         if waiting is not None:
-            member.line.remove(waiting)
+            member.line.remove(waiting)  # type: ignore[union-attr]  # it was found there
         elif task in self.leaving:  # its child ended just now: the start that is queued would come after the cancel
             self.leaving.remove(task)
         else:
@@ -339,13 +345,21 @@ def _end(task: Task, result: Result) -> Event | None:
     if status == "parent" and (at := _commands(task, result)) is not None:
         return Failed(task, ParentCommand(*at))
     if status == "done" and isinstance(task, GraphCall):
-        return Done(task, [(RETURN, result.values if task.stream is None else task.stream.result)])
+        return Done(task, [(RETURN, _handed_over(task, result.values))])
     if status not in ("done", "parent"):
         return _news(task, result)
     task.phase, task.output = "leave", _output(result)
     if status == "done" and task.node.pure_output and task.clock is None and not task.frame.run.bodies_heard:
         return leave_plainly(task)
     return None
+
+
+def _handed_over(call: GraphCall, values: Any) -> Any:
+    """What the caller of a graph gets of its values, and what is stored for it."""
+    if call.stream is not None:
+        return call.stream.result
+    hand_over = call.node.subgraph.hand_over
+    return values if hand_over is None else hand_over(call.arg, values)
 
 
 def _commands(task: Task, result: Result) -> list[Command[Any]] | None:

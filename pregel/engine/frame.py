@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -218,8 +218,8 @@ class Frame:
         self.watched = "values" in self.shows or graph.outputs_expire  # every change of an output counts
         self.emitted = False  # whether there is a value to return
         self.last_values: Any = None
-        self.seen_news: set[str] = set()  # seen entries and channels that changed without a checkpoint of their own
-        self.changed_news: dict[str, None] = {}
+        self.seen_news: Sequence[str] = ()  # seen entries and channels that changed without a checkpoint of their own
+        self.changed_news: Sequence[str] = ()
 
     def within(self) -> tuple[Mapping[str, str], Mapping[str, Any]]:
         """The parents and the metadata of the graphs that this step's tasks run: one object for all of them."""
@@ -232,8 +232,8 @@ class Frame:
     def note(self, applied: Applied) -> None:
         """Remember what an apply changed until the next checkpoint carries it."""
         changed, seen = applied
-        self.seen_news.update(seen)
-        self.changed_news.update(dict.fromkeys(changed))
+        self.seen_news = tuple({*self.seen_news, *seen})
+        self.changed_news = tuple(dict.fromkeys((*self.changed_news, *changed)))
 
     def says_alone(self, task: Task) -> bool:
         """Whether a superstep of this task is told by a `Lone`: it was triggered, and nothing older is to be told."""

@@ -50,8 +50,8 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
     if isinstance(opening, Result):
         return opening
     step, state = opening.step, frame.state
-    frame.recalled, frame.tasks_fresh = opening.pending, not opening.resumed
     if opening.resumed:
+        frame.recalled, frame.tasks_fresh = dict(opening.pending), False
         _show_resumed(frame, step)
     while True:
         if state.step > state.stop:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pregel.channels import BaseChannel, UntrackedValue
+from pregel.channels import MISSING, BaseChannel, UntrackedValue
 from pregel.channels.base import of_kind
 from pregel.checkpoint.keys import pull_text
 from pregel.engine.node import PregelNode
@@ -71,6 +71,7 @@ class Plan:
         "hidden",
         "initially_live",
         "joins",
+        "lasting",
         "logged",
         "nodes",
         "output_keys",
@@ -98,17 +99,22 @@ class Plan:
         self.joins = dict(joins or {})
         self.pulls = {name: (PULL, name) for name in nodes}
         self.paths = {name: (pull_text(name),) for name in nodes}  # what a step of this one task applied
-        self.triggers = {name: tuple(sorted(node.triggers)) for name, node in nodes.items()}
+        self.triggers = {
+            name: tuple(node.triggers if len(node.triggers) < 2 else sorted(node.triggers))
+            for name, node in nodes.items()
+        }
         self.trigger_to_nodes: dict[str, list[str]] = {}
         for name, node in nodes.items():
             for channel in node.triggers:
                 self.trigger_to_nodes.setdefault(channel, []).append(name)
         for names in self.trigger_to_nodes.values():
-            names.sort()
+            if len(names) > 1:
+                names.sort()
         self.hidden = frozenset(name for name, node in nodes.items() if HIDDEN in node.tags)
         self.has_subgraphs = any(node.subgraph is not None for node in nodes.values())
         self.finishers = [name for name, channel in self.channels.items() if channel.finishes]
         self.expiring = frozenset(name for name, channel in self.channels.items() if channel.expires)
+        self.lasting = frozenset(n for n, c in self.channels.items() if c.keeps_last and not c.expires)
         self.consumers = frozenset(name for name, channel in self.channels.items() if channel.consumes)
         self.logged = frozenset(n for n, c in self.channels.items() if c.growth is not None or c.snapshots)
         self.untracked = frozenset(of_kind(self.channels, UntrackedValue))
@@ -126,9 +132,12 @@ def plan(graph: Plan, frame: Frame) -> list[Task]:
     for name in _candidates(graph, updated):
         node, seen = graph.nodes[name], state.seen.get(name)
         for trigger in node.triggers:
-            newer = seen is None or counters.get(trigger, 0) > seen.get(trigger, 0)
-            if newer and channels[trigger].is_available():
-                if node.keys or not isinstance(node.channels, str) or channels[node.channels].is_available():
+            if seen is None or counters.get(trigger, 0) > seen.get(trigger, 0):
+                channel = channels[trigger]
+                if channel.value is MISSING if channel.bare else not channel.is_available():
+                    continue
+                reads = node.channels
+                if node.keys or reads == trigger or not isinstance(reads, str) or channels[reads].is_available():
                     tasks.append(Task(frame, name, node, graph.pulls[name], graph.triggers[name]))
                 break
     return tasks

@@ -8,7 +8,7 @@ blocking, the other awaiting.
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from pregel.channels import BaseChannel, Topic
@@ -49,6 +49,8 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable):
     is_graph = True
     operation = "invoke_workflow"  # what traces call a run of it
     has_async = True
+    hand_over: Callable[[Any, Any], Any] | None = None
+    """(input, values) -> what a node that calls this graph in a run gets and what is stored for it, in their place."""
 
     def __init__(
         self,

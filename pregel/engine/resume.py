@@ -74,7 +74,7 @@ class Entry(NamedTuple):
 class Replay:
     """What a replay of the root means for persistent subgraphs: each goes back once, to what it was at that time.
 
-    `pinned`: namespace -> the checkpoint that it is to go back to exactly. `before`: the root's checkpoint.
+    `pinned`: namespace -> the checkpoint that it is to go on from exactly. `before`: the root's checkpoint.
     """
 
     __slots__ = ("before", "pinned", "visited")
@@ -90,7 +90,7 @@ class Replay:
             return entry
         self.visited.add(ns)
         if ns in self.pinned:
-            return entry._replace(checkpoint=self.pinned[ns])
+            return entry._replace(checkpoint=self.pinned[ns], input=None)
         return entry._replace(before=self.before)
 
 
@@ -101,17 +101,16 @@ class Opening:
     `died`: the process that ran these tasks died. `saved`: the checkpoint that it goes on from, where that is shown.
     """
 
-    __slots__ = ("answers", "attempts", "died", "handled", "pending", "resumed", "saved", "step")
+    pending: Mapping[str, list[Write]] = {}
+    answers: Mapping[str, dict[str, Any]] = {}
+    attempts: Mapping[str, list[Any]] = {}
+    handled: Mapping[str, str] = {}
+    died = False
 
     def __init__(self, step: Step, *, resumed: bool = False, saved: Saved | None = None) -> None:
         self.step = step
         self.resumed = resumed
         self.saved = saved
-        self.pending: dict[str, list[Write]] = {}
-        self.answers: dict[str, dict[str, Any]] = {}
-        self.attempts: dict[str, list[Any]] = {}
-        self.handled: dict[str, str] = {}
-        self.died = False
 
     @property
     def is_bare(self) -> bool:
@@ -249,7 +248,8 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
         answers[task] = {**answers.get(task, {}), **given}
         name, path = next((write.name, write.path) for write in saved.writes if write.task == task)
         step.writes.append(TaskWrites(frame.ns, saved.id, task, name, path, [(RESUME, answers[task])]))
-    if replaying and (saved.source not in ("update", "fork") or saved.id != head or _has_begun(saved)):
+    in_place = saved.source in ("update", "fork") and saved.id == head and _is_of_this_task(frame, saved)
+    if replaying and (not in_place or _has_begun(saved)):
         _fork(frame, saved, step)
     outside = [] if replaying else [(w.channel, w.value) for w in saved.writes if w.task == NULL_TASK and w.idx >= 0]
     if command is not None and (news := command_writes(frame, command)):
@@ -258,7 +258,7 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
     if outside:
         _apply_outside(frame, outside)
     frame.state.seen[INTERRUPT_SEEN] = {"": frame.state.counter}
-    frame.seen_news.add(INTERRUPT_SEEN)
+    frame.seen_news = (*frame.seen_news, INTERRUPT_SEEN)
     opening = Opening(step, resumed=True, saved=saved if frame.traced else None)
     opening.pending, opening.answers = pending, answers
     if not replaying:
@@ -469,9 +469,9 @@ def commit(frame: Frame, step: Step, applied: Applied, source: Source, paths: Se
     if frame.journal is not None:
         changed, marked = applied
         if frame.seen_news or frame.changed_news:
-            changed, marked = (*changed, *frame.changed_news), (*marked, *frame.seen_news)
-            frame.seen_news.clear()
-            frame.changed_news.clear()
+            changed = (*changed, *frame.changed_news)
+            marked = (*marked, *frame.seen_news)
+            frame.seen_news, frame.changed_news = (), ()
         parent = state.checkpoint if frame.stored else None
         state.checkpoint = frame.run.ids.next(state.step)
         state.lineage = Lineage(state.lineage, paths if source == "loop" else (source, str(state.counter)))

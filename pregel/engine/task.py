@@ -97,7 +97,7 @@ class Task(Running):
     def path_text(self) -> str:
         """The path as text, made when it is first needed."""
         if not self._path_text:
-            self._path_text = PULL_TEXT + self.name if self.path[0] == PULL else path_text(self.path)
+            self._path_text = PULL_TEXT + self.name if self.path[0] == PULL else _pushed_text(self.path)
         return self._path_text
 
     @property
@@ -142,6 +142,13 @@ def handling(failed: Task, error: BaseException) -> Task:
     task.step, task.checkpoint, task.answers = failed.step, failed.checkpoint, failed.frame.answers
     task.origin, task.error, task.arg = failed, NodeError(failed.name, error), failed.arg
     return task
+
+
+def _pushed_text(path: Path) -> str:
+    """The text of a path that is mostly that of a Send, which is spelled out here."""
+    if len(path) == 3 and type(path[1]) is int:
+        return f"~{path[0]}, {path[1]:010d}, {path[2]}"
+    return path_text(path)
 
 
 def path_text(path: Path) -> str:

@@ -55,6 +55,17 @@ def test_an_update_for_a_pending_node_keeps_what_its_siblings_finished(
     assert run.invoke(app, None, thread("1")) == {"a": [*stands, "e", "z"]}
 
 
+def test_it_keeps_that_also_when_it_is_addressed_and_in_a_subgraph(run: Runner, saver: Saver, thread: Thread) -> None:
+    inner = parallel("x", "y", y=lambda state: {"a": [interrupt("?")]}).add_node("z", mark("z")).add_edge("x", "z")
+    app = chain("p", p=inner.compile()).compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+    (task,) = run.state(app, thread("1"), subgraphs=True).tasks
+
+    run.update(app, task.state.config, {"a": ["u"]}, as_node="y")
+
+    assert run.invoke(app, None, thread("1")) == {"a": ["x", "u", "z"]}
+
+
 @pytest.mark.parametrize("as_node", [None, START])
 def test_an_update_from_before_a_half_finished_step_plans_the_step_anew(
     run: Runner, saver: Saver, thread: Thread, as_node: str | None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -282,6 +284,27 @@ def test_an_agent_and_its_subagent_share_no_long_result(invoke: Invoke) -> None:
     assert {"abc" * 30_000, "xyz" * 30_000} == {data["content"] for data in state["files"].values()}
 
 
+def test_a_call_of_a_subagent_stores_what_it_is_given_and_what_it_changed(tmp_path: Path) -> None:
+    files = {f"/{n}.txt": "x" * 2000 for n in range(30)}
+    size = sum(map(len, files.values()))
+
+    def stored(calls: int) -> int:
+        model = by_task({"go": [*[task("look")] * calls, "done"], "look": [write("/found.txt", "y"), "done"]})
+        path = str(tmp_path / f"{calls}.db")
+        with SqliteSaver.from_conn_string(path) as saver:
+            agent = create_deep_agent(model, checkpointer=saver)
+            state = agent.invoke({"messages": "go", "files": files}, {"configurable": {"thread_id": "1"}})
+        assert bool(calls) == ("/found.txt" in state["files"])
+        with closing(sqlite3.connect(path)) as database:
+            rows = database.execute("SELECT blob FROM pregel_writes UNION ALL SELECT blob FROM pregel_channel_values")
+            return sum(len(row[0]) for row in rows)
+
+    before, after = stored(0), stored(1)
+
+    assert before < 2.5 * size  # the input, and the files as they are
+    assert after - before < 2.5 * size
+
+
 def test_a_model_that_says_it_is_too_much_is_asked_again_with_less(invoke: Invoke) -> None:
     def answer(request: Any) -> Any:
         if request.tools and len(request.messages) > 4:
@@ -386,6 +409,14 @@ def test_memory_is_shown_and_kept_up_by_the_model(disk: FilesystemBackend, invok
 
 
 # -- the whole ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_memory_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").mkdir()
+    agent = create_deep_agent(ScriptedModel([]), backend=FilesystemBackend(tmp_path), memory=["/AGENTS.md", "/none.md"])
+
+    with pytest.raises(ValueError, match=r"/AGENTS\.md could not be read: is_directory"):
+        agent.invoke({"messages": "go"})
 
 
 def test_rules_may_ask_a_person() -> None:

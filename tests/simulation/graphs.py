@@ -289,6 +289,35 @@ def broken_calls() -> Pregel:
     return builder.compile()
 
 
+def caught_calls() -> Pregel:
+    """A node that catches a failure of each second call, asks, and keeps a value, beside another node."""
+
+    @task(retry_policy=TWICE)
+    def bad(name: str) -> str:
+        raise ValueError(name)
+
+    @task
+    def good(name: str) -> str:
+        return name
+
+    def node(state: State, runtime: Runtime[None]) -> dict[str, Any]:
+        log = list[str]()
+        for name in "ab":
+            try:
+                bad(name).result()
+            except ValueError as error:
+                log.append(f"no {error}")
+            log.append(good(name).result())
+        return {"log": [*log, interrupt("go on?"), runtime.step("made", lambda: "made")]}
+
+    builder = StateGraph(State)
+    builder.add_node("node", node)
+    builder.add_node("beside", note("beside"))
+    builder.add_edge(START, "node")
+    builder.add_edge(START, "beside")
+    return builder.compile()
+
+
 def handling() -> Pregel:
     """A node fails for good and its handler routes on, beside one that fails once and one that only works."""
     builder = StateGraph(State)
@@ -330,6 +359,24 @@ def asking_handler() -> Pregel:
 def ask_refund(state: dict[str, Any], error: NodeError) -> dict[str, Any]:
     """Asks what to do about it."""
     return {"log": [f"refund {interrupt('refund?')}"]}
+
+
+def handled_sends() -> Pregel:
+    """The handlers of two Sends ask, and send on, beside a Send that works."""
+    builder = StateGraph(State)
+    builder.add_node("pay", broken, error_handler=ask_and_send)
+    builder.add_node("work", lambda state: {"log": [f"work {state['item']}"]})
+    builder.add_node("end", note("end"))
+    packets = [Send("pay", {"item": 1}), Send("work", {"item": 2}), Send("pay", {"item": 3})]
+    builder.add_conditional_edges(START, lambda state: packets, ["pay", "work"])
+    builder.add_edge("work", "end")
+    return builder.compile()
+
+
+def ask_and_send(state: dict[str, Any], error: NodeError) -> Command[str]:
+    """Asks what to do about it, and has it done by another node."""
+    number = state["item"]
+    return Command(update={"log": [f"{number} {interrupt(f'{number}?')}"]}, goto=[Send("work", {"item": 10 * number})])
 
 
 def timed() -> Pregel:

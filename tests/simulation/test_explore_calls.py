@@ -8,7 +8,7 @@ import pytest
 
 from pregel.testing import crash_matrix, explore
 from pregel.types import Command, Durability, Interrupt
-from tests.simulation.graphs import IN, broken_calls, calling, invoking
+from tests.simulation.graphs import IN, broken_calls, calling, caught_calls, invoking
 
 
 def in_turn(asked: tuple[Interrupt, ...]) -> Command[Any]:
@@ -46,6 +46,13 @@ def test_attempts_of_calls_and_of_their_caller_never_overlap() -> None:
 @pytest.mark.timeout(900)
 def test_attempts_of_calls_and_of_their_caller_overlap_in_no_order() -> None:
     assert "done" == explore(broken_calls(), IN, orders=6).ends[0].status
+
+
+@pytest.mark.slow
+def test_failures_that_were_caught_stay_so_after_every_death() -> None:
+    report = crash_matrix(caught_calls(), IN, in_turn)
+
+    assert ["in", "beside/1", "no a", "a", "no b", "b", "go on?!", "made"] == report.ends[1].values["log"]
 
 
 @pytest.mark.slow

@@ -121,6 +121,7 @@ class _Parts:
         self.permissions = tuple(permissions or ())
         self.interrupt_on = dict(interrupt_on or {})
         self.state_schema = state_schema
+        self.made: list[AgentGraph] = []  # the subagents that are built here
 
     def stack(
         self,
@@ -135,6 +136,8 @@ class _Parts:
         if background:
             built.insert(2, AsyncSubAgentMiddleware(background))  # behind files and summaries
         delegating = SubAgentMiddleware(subagents, shared_schema=self.state_schema)
+        for one in self.made:
+            one.hand_over = delegating.outcome  # without it all files are stored once more for each call
         built[1:1] = [delegating]
         if memory:
             caching = self.model.provider == "anthropic"
@@ -189,6 +192,7 @@ class _Parts:
             state_schema=self.state_schema or DeepAgentState,
             name=spec["name"],
         )
+        self.made.append(runnable)
         return {"name": spec["name"], "description": spec["description"], "runnable": runnable, "mode": mode}
 
 

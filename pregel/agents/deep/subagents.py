@@ -38,6 +38,8 @@ GENERAL_DESCRIPTION = (
 GENERAL_PROMPT = "Do the task you are given, completely, and answer with everything that whoever gave it needs to know."
 KEPT_APART = frozenset({"messages", "todos", "structured_response", "jump_to", "rubric"})
 """State keys that are never shared."""
+OUTCOME = "__outcome__"
+"""What a call of a subagent comes to: the text of its answer, and the update of the shared state."""
 FORKED = "You continue from the conversation above as a subagent. Do this task and nothing else:\n\n"
 PROMPT = """Give tasks that need much reading or many steps to subagents with `task`: they do not fill your context.
 Describe a task completely, since a subagent sees nothing else, and say what its answer must hold. Independent tasks go
@@ -126,21 +128,24 @@ class SubAgentMiddleware(AgentMiddleware):
         after = yield either(
             lambda: agent.invoke(_known(agent, given), config), lambda: agent.ainvoke(_known(agent, given), config)
         )
-        return self._answer(chosen, before, after, runtime.tool_call_id)
-
-    def _answer(
-        self, chosen: CompiledSubAgent, before: Mapping[str, Any], after: Any, tool_call_id: str
-    ) -> Command[Any]:
-        if not isinstance(after, Mapping) or "messages" not in after:
+        if not isinstance(after, Mapping) or not after.keys() & {"messages", OUTCOME}:
             raise DefinitionError(
                 f"The subagent {chosen['name']!r} gave no messages.", fix="Its output needs the key 'messages'."
             )
-        update: dict[str, Any] = {}
-        for key, hint in self.shared.items():
-            if key in after and after[key] != before.get(key):
-                update[key] = _change(key, hint, before.get(key), after[key])
-        message = ToolMessage(_text(after), tool_call_id=tool_call_id, name="task")
-        return Command(update={**update, "messages": [message]})
+        outcome = after[OUTCOME] if OUTCOME in after else self.outcome(before, after)[OUTCOME]
+        message = ToolMessage(outcome["text"], tool_call_id=runtime.tool_call_id, name="task")
+        return Command(update={**outcome["update"], "messages": [message]})
+
+    def outcome(self, before: Mapping[str, Any], after: Any) -> Any:
+        """All that the agent needs of a subagent's values: what is stored of a call, in the place of the values."""
+        if not isinstance(after, Mapping) or "messages" not in after:
+            return after
+        update = {
+            key: _change(key, hint, before.get(key), after[key])
+            for key, hint in self.shared.items()
+            if key in after and after[key] != before.get(key)
+        }
+        return {OUTCOME: {"text": _text(after), "update": update}}
 
 
 def _messages(chosen: CompiledSubAgent, description: str, history: Sequence[BaseMessage]) -> list[BaseMessage]:

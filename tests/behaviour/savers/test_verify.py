@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 import pytest
 
@@ -10,6 +11,7 @@ from pregel.checkpoint.flows import Many, Sql
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.keys import id_bytes
 from pregel.flow import Flow
+from pregel.graph import START, StateGraph
 from tests.behaviour.journals import Run
 from tests.behaviour.savers.foreign import put
 
@@ -104,3 +106,15 @@ def test_a_value_of_a_class_that_is_not_known_here_is_no_damage(saver: JournalSa
 
     assert [(checkpoint, "unreadable")] == [finding[:2] for finding in found(saver)]
     assert [] == saver.with_allowlist([Note]).verify("t")  # type: ignore[attr-defined]
+
+
+def test_a_write_whose_value_is_gone_is_found(saver: JournalSaver) -> None:
+    class State(TypedDict, total=False):
+        text: str
+
+    graph = StateGraph(State).add_node("write", lambda state: {"text": LONG}).add_edge(START, "write")
+    graph.compile(checkpointer=saver).invoke({"text": "given"}, {"configurable": {"thread_id": "t"}})
+
+    damage(saver, Many("delete_value", [(tno_of(saver), 0, saver.names.ids["text"], 3, "value")]))
+
+    assert [True, True] == ["is gone" in what for _, kind, what in found(saver) if kind == "damaged"]
