@@ -253,8 +253,11 @@ class Database:
             )
 
     def close(self) -> None:
-        """Close what this object opened, after the transaction that is under way. A connection that was given stays."""
-        with self._write_lock:
+        """Close what this object opened, after what is under way on it. A connection that was given stays.
+
+        To close one under a statement of another thread ends the process with a segmentation fault.
+        """
+        with self._read_lock, self._write_lock:  # in the order in which a reader takes them
             self.closed = True
             self._close()
         if self._turn is not None:

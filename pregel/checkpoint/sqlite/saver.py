@@ -129,8 +129,9 @@ class SqliteSaver(JournalSaver):
             try:
                 with self.database.writing() as connection:
                     return [self._append_in(connection, append, clock()) for append in appends]
-            except _DRIVERS:  # what landed all the same is told by its mark
-                pass
+            except _DRIVERS as error:  # what landed all the same is told by its mark
+                if primary_code(error) == sqlite3.SQLITE_BUSY:  # each would wait as long in vain, one after the other
+                    return [explanation(error, append.thread) for append in appends]
             except PregelError as error:  # nobody gets to the file
                 return [copy(error) for _ in appends]
         return [self._outcome(append) for append in appends]
