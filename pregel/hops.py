@@ -3,6 +3,7 @@
 1. What waits for a thread stands in one queue a loop. Whoever carries it takes one after the other until nothing
    waits, so many short calls cost a few hand-overs to the loop's executor and not one each.
 2. As many are carried at once as `AT_ONCE`, or as the executor has threads: one that blocks holds up nobody else.
+   Who has carried for `TURN` stands at the end of the executor's own queue again, where others wait for a thread too.
 3. What is done comes back to the loop in batches, with one wake-up.
 """
 
@@ -13,12 +14,14 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context, copy_context
+from time import monotonic
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
 
 AT_ONCE = 32
+TURN = 0.01  # seconds
 
 
 class Hop:
@@ -81,13 +84,23 @@ class Hops:
             if not self._takes_hand():  # looked at after what waits was put in, and by a carrier the other way round
                 return
             try:
-                loop.run_in_executor(None, self._carry, loop)
+                carrying = loop.run_in_executor(None, self._carry, loop)
             except BaseException as error:  # the executor was shut down
-                self._hands.append(None)
-                while self._waiting:
-                    hop = self._waiting.popleft()
-                    hop.error = error
-                    hop.land()
+                self._refuse(error)
+            else:
+                carrying.add_done_callback(self._was_carried)
+
+    def _was_carried(self, carrying: asyncio.Future[None]) -> None:
+        if carrying.cancelled():  # the executor was shut down, and dropped what it had not begun
+            self._refuse(asyncio.CancelledError())
+
+    def _refuse(self, error: BaseException) -> None:
+        """Nobody carries what waits."""
+        self._hands.append(None)
+        while self._waiting:
+            hop = self._waiting.popleft()
+            hop.error = error
+            hop.land()
 
     def _takes_hand(self) -> bool:
         try:
@@ -98,7 +111,13 @@ class Hops:
 
     def _carry(self, loop: asyncio.AbstractEventLoop) -> None:
         waiting = self._waiting
+        until = monotonic() + TURN
         while True:
+            if monotonic() > until and waiting:
+                self._hands.append(None)
+                with suppress(RuntimeError):  # the loop was closed: nobody waits
+                    loop.call_soon_threadsafe(self._set_off, loop)
+                return
             try:
                 hop = waiting.popleft()
             except IndexError:

@@ -67,6 +67,16 @@ def screening(screen: Callable[[Sink], Sink]) -> Iterator[None]:
         _screens.set(before)  # not by a token: what is given up half-way may be closed in another context
 
 
+def screened(message: Any) -> Any:
+    """A whole message as the screens around this call let it through; None where one does not."""
+    shown: list[Any] = []
+    sink: Sink = shown.append
+    for screen in _screens.get():
+        sink = screen(sink)
+    sink(message)
+    return shown[-1] if shown else None
+
+
 def tool_sink() -> Sink | None:
     """Where a tool call of the running node reports its events; None when nobody listens."""
     task = current_task.get()

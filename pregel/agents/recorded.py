@@ -3,7 +3,9 @@
 1. An answer is stored before it is used. A task that runs again, since its process died or a hook asked a person, gets
    the stored answers in their order; what failed had no answer and is not counted, so a retry or a fallback gets the
    answer that its first try would have had to wait for.
-2. A task that failed with an answer shall not get it again: its failure voids what was recorded.
+2. What a hook around the call keeps out of answers (`pregel.tokens.screening`) is recorded nowhere. An answer that it
+   refuses is not recorded: the hook fails of it.
+3. A task that failed with an answer shall not get it again: its failure voids what was recorded.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pregel.agents.flow import AgentFlow, Either
 from pregel.errors import GraphBubbleUp, InternalError, StoreError
 from pregel.messages import AIMessage
 from pregel.runtime import Steps
+from pregel.tokens import screened
 
 
 class RecordedAnswers:
@@ -36,7 +39,10 @@ class RecordedAnswers:
                 self.given += 1
                 recorded: AIMessage = known[0]
                 return recorded
-        answer = yield from ask()
+        raw = yield from ask()
+        answer: AIMessage | None = screened(raw)
+        if answer is None:
+            return raw
         with self.lock:
             key = self._key()
             self.given += 1

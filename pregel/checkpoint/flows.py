@@ -347,6 +347,10 @@ def _shown_metadata(row: Row) -> dict[str, Any]:
 
 def _decode_page(decoder: Decoder, rows: Sequence[Row]) -> Flow[list[tuple[str, Saved]]]:
     """Decode (thread, tno, namespace, *CheckpointRow) rows, each namespace in one go, in the order given."""
+    if len({(row[1], row[3]) for row in rows}) == 1:
+        thread, tno, ns = rows[0][:3]
+        decoded = yield from saved_flow(decoder, tno, ns, [_checkpoint_row(row[3:]) for row in rows])
+        return [(thread, saved) for saved in decoded]
     order = {(row[1], row[3], row[4]): i for i, row in enumerate(rows)}
     found: list[tuple[str, Saved]] = [None] * len(rows)  # type: ignore[list-item]
     by_namespace = itemgetter(1, 3)

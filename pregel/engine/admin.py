@@ -43,7 +43,9 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
     if saved is not None and saved.ns:  # what it hangs on, so that its parent goes on with it
         kept = {key: saved.metadata[key] for key in ("parents", FINGERPRINT) if key in saved.metadata}
         frame.metadata = {**frame.metadata, **kept}
-    unasked = (yield from unasked_flow(frame)) if frame.ns else []
+    unasked: list[TaskWrites] = []
+    if frame.ns:
+        unasked, saved = yield from unasked_flow(frame, checkpoint)
     restore(frame, saved)
     if saved is None and supersteps[0][0].as_node != INPUT:
         frame.state.step = 0  # there is no input checkpoint before this one

@@ -74,7 +74,7 @@ class Entry(NamedTuple):
 class Replay:
     """What a replay of the root means for persistent subgraphs: each goes back once, to what it was at that time.
 
-    `pinned`: namespace -> the checkpoint that it is to go back to exactly. `before`: the root's checkpoint.
+    `pinned`: namespace -> the checkpoint that it is to go on from exactly. `before`: the root's checkpoint.
     """
 
     __slots__ = ("before", "pinned", "visited")
@@ -90,7 +90,7 @@ class Replay:
             return entry
         self.visited.add(ns)
         if ns in self.pinned:
-            return entry._replace(checkpoint=self.pinned[ns])
+            return entry._replace(checkpoint=self.pinned[ns], input=None)
         return entry._replace(before=self.before)
 
 
@@ -248,7 +248,8 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
         answers[task] = {**answers.get(task, {}), **given}
         name, path = next((write.name, write.path) for write in saved.writes if write.task == task)
         step.writes.append(TaskWrites(frame.ns, saved.id, task, name, path, [(RESUME, answers[task])]))
-    if replaying and (saved.source not in ("update", "fork") or saved.id != head or _has_begun(saved)):
+    in_place = saved.source in ("update", "fork") and saved.id == head and _is_of_this_task(frame, saved)
+    if replaying and (not in_place or _has_begun(saved)):
         _fork(frame, saved, step)
     outside = [] if replaying else [(w.channel, w.value) for w in saved.writes if w.task == NULL_TASK and w.idx >= 0]
     if command is not None and (news := command_writes(frame, command)):

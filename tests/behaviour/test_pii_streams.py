@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from pregel.agents.middleware import (
 from pregel.agents.middleware.pii_stream import CleanText
 from pregel.agents.models import ModelRateLimitError, call_tool
 from pregel.agents.models.scripted import Turn
+from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.engine.spoken import Speaker
 from pregel.graph import START, MessagesState, StateGraph
 from pregel.messages import AIMessage, AIMessageChunk
@@ -168,6 +171,18 @@ def test_what_a_tool_puts_out_is_clean_and_stored_so_at_once(run: Runner) -> Non
     assert "mail.org" not in str(chunks)
     deltas = [data["delta"] for mode, data in chunks if mode == "tools" and data["event"] == "tool-output-delta"]
     assert ["[REDACTED_EMAIL] ", 1, "and"] == deltas
+
+
+@pytest.mark.parametrize("strategy", ["redact", "block"])
+def test_an_answer_is_nowhere_stored_as_it_came(run: Runner, tmp_path: Path, strategy: Any) -> None:
+    redacting = PIIMiddleware("email", strategy=strategy, apply_to_output=True)
+    path = str(tmp_path / "threads.db")
+    with SqliteSaver.from_conn_string(path) as saver:
+        app = create_agent(ScriptedModel([f"ask {SECRET}"]), middleware=[redacting], checkpointer=saver)
+        with pytest.raises(PIIDetectionError) if strategy == "block" else nullcontext():
+            run.invoke(app, HI, {"configurable": {"thread_id": "1"}})
+
+    assert SECRET.encode() not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
 
 def test_a_run_that_does_not_look_for_anything_reports_to_the_task_itself() -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +125,26 @@ def test_the_write_ahead_log_and_synchronous_are_as_asked(path: Path, synchronou
 def test_another_synchronous_is_refused(path: Path) -> None:
     with pytest.raises(InvalidInputError), SqliteSaver.from_conn_string(path, synchronous="OFF"):  # type: ignore[arg-type]
         pass
+
+
+def test_closing_waits_for_the_read_that_is_under_way(saver: SqliteSaver) -> None:
+    """A connection that is closed under a statement of another thread ends the process with SIGSEGV."""
+    Run(saver).save({"a": 1})
+    inside, go = threading.Event(), threading.Event()
+
+    def slow() -> Flow[int]:
+        yield Sql("thread", ("t",))
+        inside.set()
+        go.wait()
+        return len((yield Sql("thread", ("t",))))
+
+    with ThreadPoolExecutor(2) as threads:
+        reading = threads.submit(lambda: saver.read(slow()))
+        inside.wait()
+        closing = threads.submit(saver.database.close)
+        closed_early = wait([closing], timeout=0.05).done
+        go.set()
+        assert (reading.result(), closed_early, closing.result()) == (1, set(), None)
 
 
 # -- a connection of the user ------------------------------------------------------------------------------------------

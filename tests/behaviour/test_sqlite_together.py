@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import operator
 import sqlite3
+import threading
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -86,18 +89,21 @@ def test_what_is_sent_again_after_an_unclear_answer_is_known(tmp_path: Path) -> 
 def test_a_file_that_nobody_gets_to_is_an_error_for_each(tmp_path: Path) -> None:
     path = tmp_path / "t.db"
     with SqliteSaver.from_conn_string(path, busy_timeout=0.05) as saver:
-        runs = opened(saver, "a", "b")
+        runs = opened(saver, *map(str, range(20)))
         appends = [next_append(run) for run in runs]
         holder = sqlite3.connect(path, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
 
+        began = time.monotonic()
         told = saver.append_all(appends)
+        waited = time.monotonic() - began
 
         holder.execute("ROLLBACK")
         holder.close()
-        assert [type(one) for one in told] == [StoreError, StoreError]
+        assert [type(one) for one in told] == [StoreError] * 20
+        assert waited < 0.05 * 10, "they waited together, and not one after the other"
         assert told[0] is not told[1]
-        assert [one.landed for one in saver.append_all(appends) if isinstance(one, Receipt)] == [True, True]
+        assert [one.landed for one in saver.append_all(appends) if isinstance(one, Receipt)] == [True] * 20
 
 
 def test_runs_that_go_on_at_once_share_transactions(tmp_path: Path) -> None:
@@ -162,3 +168,68 @@ def test_appends_on_a_loop_that_has_no_executor_any_more_are_refused() -> None:
         )
 
     assert [type(one) for one in asyncio.run(play())] == [RuntimeError] * 3
+
+
+@pytest.mark.parametrize("how", ["dropped", "closed"])
+def test_appends_are_not_held_up_by_a_loop_or_an_executor_that_is_gone(how: str) -> None:
+    go = threading.Event()
+
+    def append_all(appends: Sequence[Append]) -> list[Receipt | Exception]:
+        go.wait()
+        return [Receipt(True) for _ in appends]
+
+    together = Together(append_all)
+    append = Append("t", 1, 1, b"", 1, 1, b"")
+
+    async def dropped() -> type[Any]:
+        executor = ThreadPoolExecutor(1)
+        asyncio.get_running_loop().set_default_executor(executor)
+        held = asyncio.ensure_future(asyncio.to_thread(go.wait))
+        waiting = asyncio.ensure_future(together.append(append))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        executor.shutdown(wait=False, cancel_futures=True)
+        go.set()
+        await held
+        (told,) = await asyncio.wait_for(asyncio.gather(waiting, return_exceptions=True), 20)
+        return type(told)
+
+    async def again() -> Receipt:
+        return await asyncio.wait_for(together.append(append), 20)
+
+    loop = asyncio.new_event_loop()
+    if how == "dropped":
+        assert loop.run_until_complete(dropped()) is asyncio.CancelledError
+    else:
+        waiting = loop.create_task(together.append(append))
+        loop.run_until_complete(asyncio.sleep(0))
+        waiting.cancel()
+        loop.run_until_complete(asyncio.gather(waiting, return_exceptions=True))
+    loop.close()
+    go.set()
+    assert asyncio.run(again()).landed
+
+
+def test_appends_from_two_loops_at_once_each_get_their_answer() -> None:
+    first_is_in, go = threading.Event(), threading.Event()
+
+    def append_all(appends: Sequence[Append]) -> list[Receipt | Exception]:
+        if appends[0].thread == "first":
+            first_is_in.set()
+            go.wait()
+        return [Receipt(True) for _ in appends]
+
+    together = Together(append_all)
+
+    async def play(thread: str) -> bool:
+        return (await asyncio.wait_for(together.append(Append(thread, 1, 1, b"", 1, 1, b"")), 20)).landed
+
+    with ThreadPoolExecutor(2) as loops:
+        first = loops.submit(asyncio.run, play("first"))
+        first_is_in.wait()
+        second = loops.submit(asyncio.run, play("second"))
+        try:
+            assert second.result()
+        finally:
+            go.set()
+        assert first.result()

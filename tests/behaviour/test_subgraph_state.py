@@ -105,6 +105,48 @@ def test_a_checkpoint_of_a_subgraph_resumes_and_replays_the_graph_that_it_is_in(
     assert "y yes" in run.invoke(app, Command(resume="yes"), place)["a"]
 
 
+def remembering(saver: Saver, ran: list[str]) -> tuple[Any, Any]:
+    """A graph around one that remembers over calls, and whose last node asks and writes `b`; both are finished."""
+    last = lambda state: {"b": interrupt("b?")}  # noqa: E731  # one line of three
+    inner = chain("x", "y", "last", x=mark("x", ran), y=mark("y", ran), last=last).compile(checkpointer=True)
+    return chain("inner", inner=inner).compile(checkpointer=saver), {"thread_id": "1", "checkpoint_ns": "inner"}
+
+
+def test_an_update_of_a_subgraphs_past_knows_nothing_of_what_came_later(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    app, inside = remembering(saver, [])
+    run.invoke(app, {"a": ["in"]}, thread("1"))
+    run.invoke(app, Command(resume="late"), thread("1"))
+    past = next(one for one in run.history(app, {"configurable": inside}) if one.next == ("y",))
+
+    place = run.update(app, past.config, {"a": ["mended"]}, as_node="y")
+
+    for config in (place, {"configurable": inside}):
+        state = run.state(app, config)
+        assert ({"a": ["in", "x", "mended"]}, ("last",)) == (state.values, state.next)
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_a_subgraph_that_remembers_goes_on_from_its_checkpoint_that_a_call_names(
+    run: Runner, saver: Saver, thread: Thread, mended: bool
+) -> None:
+    ran = list[str]()
+    app, inside = remembering(saver, ran)
+    run.invoke(app, {"a": ["in"]}, thread("1"))
+    run.invoke(app, Command(resume="late"), thread("1"))
+    place = next(one for one in run.history(app, {"configurable": inside}) if one.next == ("y",)).config
+    if mended:
+        place = run.update(app, place, {"a": ["mended"]}, as_node="y")
+
+    (question,) = run.invoke(app, None, place)["__interrupt__"]
+
+    assert ["x", "y"] if mended else ["x", "y", "y"] == ran
+    assert (question,) == run.state(app, thread("1")).interrupts
+    ended = run.invoke(app, Command(resume="again"), thread("1"))
+    assert {"a": ["in", "in", "x", "mended" if mended else "y"], "b": "again"} == ended
+
+
 def test_an_update_of_a_subgraph_that_is_not_there_is_refused(run: Runner, saver: Saver, thread: Thread) -> None:
     app = around().compile(checkpointer=saver)
     run.invoke(app, {"a": ["in"]}, thread("1"))

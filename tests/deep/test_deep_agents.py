@@ -411,6 +411,14 @@ def test_memory_is_shown_and_kept_up_by_the_model(disk: FilesystemBackend, invok
 # -- the whole ---------------------------------------------------------------------------------------------------------
 
 
+def test_a_memory_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").mkdir()
+    agent = create_deep_agent(ScriptedModel([]), backend=FilesystemBackend(tmp_path), memory=["/AGENTS.md", "/none.md"])
+
+    with pytest.raises(ValueError, match=r"/AGENTS\.md could not be read: is_directory"):
+        agent.invoke({"messages": "go"})
+
+
 def test_rules_may_ask_a_person() -> None:
     rule = FilesystemPermission(["write"], ["/prod/**"], "interrupt")
     both = call_tools(write("/prod/a", "x"), write("/dev/a", "x"))

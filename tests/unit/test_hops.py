@@ -7,6 +7,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any
@@ -107,6 +108,40 @@ async def test_calls_of_a_loop_whose_executor_is_gone_are_refused() -> None:
     await asyncio.get_running_loop().shutdown_default_executor()
     told = await asyncio.gather(*(on_thread(lambda: 1) for _ in range(3)), return_exceptions=True)
     assert [type(one) for one in told] == [RuntimeError] * 3
+
+
+@on_a_loop
+async def test_a_crowd_that_never_ends_leaves_the_executor_to_others_too() -> None:
+    going = True
+
+    async def keep_calling() -> None:
+        while going:
+            await on_thread(threading.Event().wait, 0.001)
+
+    crowd = [asyncio.ensure_future(keep_calling()) for _ in range(AT_ONCE * 3)]
+    await on_thread(lambda: None)
+    try:
+        assert await asyncio.wait_for(asyncio.to_thread(lambda: "mine"), 20) == "mine"
+    finally:
+        going = False
+        await asyncio.gather(*crowd)
+
+
+@on_a_loop
+async def test_calls_whose_executor_drops_them_are_cancelled_and_not_awaited_for_ever() -> None:
+    go = threading.Event()
+    executor = ThreadPoolExecutor(1)
+    asyncio.get_running_loop().set_default_executor(executor)
+    held = asyncio.ensure_future(asyncio.to_thread(go.wait))
+    await asyncio.sleep(0)
+    waiting = [asyncio.ensure_future(on_thread(lambda: 1)) for _ in range(AT_ONCE + 3)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    executor.shutdown(wait=False, cancel_futures=True)
+    go.set()
+    await held
+    told = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 20)
+    assert [type(one) for one in told] == [asyncio.CancelledError] * (AT_ONCE + 3)
 
 
 def test_more_calls_than_may_go_on_at_once_all_come_back() -> None:

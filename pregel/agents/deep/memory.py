@@ -12,7 +12,7 @@ from pregel.agents.middleware.base import AgentMiddleware, hook_config
 from pregel.agents.middleware.requests import ModelRequest
 from pregel.agents.middleware.todo import with_text
 from pregel.agents.state import AgentState, PrivateStateAttr
-from pregel.errors import DefinitionError, UsageError
+from pregel.errors import DefinitionError, InvalidInputError
 from pregel.messages import SystemMessage
 
 LONGEST = 1_000_000  # lines
@@ -63,7 +63,9 @@ class MemoryMiddleware(AgentMiddleware):
             if result.error is None and result.file_data is not None:
                 contents[path] = _COMMENT.sub("", result.file_data["content"]).strip()
             elif result.error is not None and not result.error.startswith("file_not_found"):
-                raise UsageError(f"The memory {path} could not be read: {result.error}", fix="Mend or leave it out.")
+                raise InvalidInputError(
+                    f"The memory {path} could not be read: {result.error}", fix="Mend it, or leave it out."
+                )
         return {"memory_contents": contents}
 
     def wrap_model_call(self, request: ModelRequest, *_: Any) -> Any:

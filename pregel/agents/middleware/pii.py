@@ -21,7 +21,8 @@ class PIIMiddleware(AgentMiddleware):
 
     Types: email, credit_card, ip, mac_address, url, or any with a `detector`. `apply_to_input`: the last human message,
     before each model call; `apply_to_tool_results`: those behind the last answer; `apply_to_output`: the answer. What
-    is found is replaced in the state as well. "block" raises PIIDetectionError.
+    is found is replaced in the state as well, and stored nowhere; what the input of a run held is stored with it.
+    "block" raises PIIDetectionError. Arguments of tool calls are left as they are.
 
     **Streams.** The words of an answer, and what a tool puts out, show when it is certain that they are clean: at most
     a word late for the types above. With a `detector` of your own they show when the text is whole, or, with `breaks`,

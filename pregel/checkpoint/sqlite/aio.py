@@ -17,7 +17,7 @@ from pregel import flow as runner
 from pregel.checkpoint.async_journal import AsyncJournalSaver
 from pregel.checkpoint.flows import Atomic, Many, Row, Sql, append_flow
 from pregel.checkpoint.lease import LEASE
-from pregel.checkpoint.records import Append, Hold, Receipt
+from pregel.checkpoint.records import Append, Hold, Receipt, Saved
 from pregel.checkpoint.sqlite.database import Synchronous
 from pregel.checkpoint.sqlite.saver import STATEMENTS, Serde, SqliteSaver, clock, explained, placed, tables
 from pregel.checkpoint.sqlite.together import Together
@@ -107,6 +107,17 @@ class AsyncSqliteSaver(AsyncJournalSaver):
             for many in request.rest:
                 await _perform(conn, Many(many.name, [(rows[0][0], *row) for row in many.rows]))
             return rows
+
+    def look(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
+        if self._file is None:
+            return super().look(thread, ns, checkpoint)
+        return self._file.look_with(self._decoder(), thread, ns, checkpoint)
+
+    async def alook(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
+        file = await self._opened()
+        if file is None:
+            return await super().alook(thread, ns, checkpoint)
+        return await runner.on_thread(file.look_with, self._decoder(), thread, ns, checkpoint)
 
     def read(self, flow: Flow[T]) -> T:
         return self._file.read(flow) if self._file is not None else super().read(flow)

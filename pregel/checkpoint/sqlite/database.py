@@ -153,8 +153,8 @@ class Database:
             raise
         self.end_read()
 
-    def begin_read(self) -> sqlite3.Connection:
-        """The same by hand: exactly one `end_read` must follow."""
+    def begin_read(self, *, alone: bool = False) -> sqlite3.Connection:
+        """The same by hand: exactly one `end_read` must follow. `alone`: for one statement, which sees one moment."""
         if not self.path:
             self._write_lock.acquire()
             try:
@@ -165,7 +165,8 @@ class Database:
         self._read_lock.acquire()
         try:
             connection = self._reader or self._open_reader()
-            connection.execute("BEGIN")
+            if not alone:
+                connection.execute("BEGIN")
         except BaseException as error:
             self.end_read(error)
             raise
@@ -252,8 +253,11 @@ class Database:
             )
 
     def close(self) -> None:
-        """Close what this object opened, after the transaction that is under way. A connection that was given stays."""
-        with self._write_lock:
+        """Close what this object opened, after what is under way on it. A connection that was given stays.
+
+        To close one under a statement of another thread ends the process with a segmentation fault.
+        """
+        with self._read_lock, self._write_lock:  # in the order in which a reader takes them
             self.closed = True
             self._close()
         if self._turn is not None:

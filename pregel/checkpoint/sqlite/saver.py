@@ -20,16 +20,18 @@ import orjson
 
 from pregel import flow as runner
 from pregel.checkpoint import flows
+from pregel.checkpoint.decode import Decoder
 from pregel.checkpoint.flows import Atomic, Clock, Many, Row, Sql, append_flow
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.lease import LEASE, this_owner
-from pregel.checkpoint.records import Append, Hold, Receipt
+from pregel.checkpoint.records import Append, Hold, Receipt, Saved
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.sql import numbered, statements
 from pregel.checkpoint.sqlite.database import Database, Synchronous, is_io_error, primary_code
 from pregel.errors import InternalError, InvalidInputError, PregelError, StoreError
 from pregel.flow import Flow
 
+A = TypeVar("A")
 T = TypeVar("T")
 STATEMENTS = {name: numbered(text) for name, text in statements("sqlite.sql").items()}
 SCHEMA = statements("sqlite_schema.sql")
@@ -127,8 +129,9 @@ class SqliteSaver(JournalSaver):
             try:
                 with self.database.writing() as connection:
                     return [self._append_in(connection, append, clock()) for append in appends]
-            except _DRIVERS:  # what landed all the same is told by its mark
-                pass
+            except _DRIVERS as error:  # what landed all the same is told by its mark
+                if primary_code(error) == sqlite3.SQLITE_BUSY:  # each would wait as long in vain, one after the other
+                    return [explanation(error, append.thread) for append in appends]
             except PregelError as error:  # nobody gets to the file
                 return [copy(error) for _ in appends]
         return [self._outcome(append) for append in appends]
@@ -184,11 +187,29 @@ class SqliteSaver(JournalSaver):
         return self._beats
 
     def read(self, flow: Flow[T]) -> T:
+        return self._reading(_run, flow)
+
+    def look(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
+        return self.look_with(self._decoder(), thread, ns, checkpoint)
+
+    def look_with(self, decoder: Decoder, thread: str, ns: str, checkpoint: str | None) -> Saved | None:
+        """The same, read by this decoder."""
+        looking = flows.look_flow(decoder, thread, ns, checkpoint)
+        request = next(looking)
+        rows = self._reading(_perform, request, alone=True)
+        try:
+            looking.send(rows)
+        except StopIteration as stop:
+            found: Saved | None = stop.value
+            return found
+        return self.read(flows.look_flow(decoder, thread, ns, checkpoint))  # of more than one statement
+
+    def _reading(self, work: Callable[[sqlite3.Connection, A], T], asked: A, *, alone: bool = False) -> T:
         database = self.database  # by hand: each of the blocks would cost as much as a statement
         try:
-            connection = database.begin_read()
+            connection = database.begin_read(alone=alone)
             try:
-                found = runner.run(flow, partial(_perform, connection))
+                found = work(connection, asked)
             except BaseException as error:
                 database.end_read(error)
                 raise
@@ -249,6 +270,11 @@ def _perform_in(connection: sqlite3.Connection, request: Atomic | Sql) -> list[R
         statement = STATEMENTS[many.name]
         connection.executemany(statement.text, [statement.ordered((rows[0][0], *row)) for row in many.rows])
     return rows
+
+
+def _run(connection: sqlite3.Connection, flow: Flow[T]) -> T:
+    """Run a flow on a connection."""
+    return runner.run(flow, partial(_perform, connection))
 
 
 def _perform(connection: sqlite3.Connection, request: Sql | Many) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pregel.checkpoint.journal_saver import JournalSaver
-from pregel.checkpoint.records import Load, Page
+from pregel.checkpoint.records import Load, Page, Saved
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.errors import InvalidInputError
 from tests.behaviour.journals import Run, everything, fresh_id, newest
@@ -25,6 +26,26 @@ def test_a_load_gives_the_newest_one_by_id_or_the_newest_before(saver: JournalSa
 
     assert [ids[4], ids[1], ids[2], None, None] == [saved and saved.id for saved in opened.saved]
     assert {"": ids[4]} == opened.heads
+
+
+def test_a_look_gives_what_a_load_gives(saver: JournalSaver) -> None:
+    run = Run(saver)
+    names = [f"channel_{i}" for i in range(40)]
+    saver.intern(names)
+    ids = [run.save({**{name: f"{name} {step}" for name in names[: 40 if not step else 2]}}) for step in range(4)]
+    ids.append(run.save({"a": "long " * 100, "b": None}))
+
+    for checkpoint in (None, *ids, fresh_id()):
+        for ns in ("", "other"):
+            loaded = saver.load("t", [Load(ns, checkpoint)]).saved[0]
+            looked = saver.look("t", ns, checkpoint)
+            assert plain(loaded) == plain(looked)
+    assert saver.look("nobody", "") is None
+
+
+def plain(saved: Saved | None) -> Saved | None:
+    """Without what only the ledger looks at."""
+    return saved and replace(saved, manifest=None)
 
 
 def test_namespaces_are_apart(saver: JournalSaver) -> None:
