@@ -233,7 +233,7 @@ class Family:
         fingerprint = _prepare(frame, call) if call is not None else ""
         entry = Entry(value, answers=task.answers, resuming=not task.fresh, fingerprint=fingerprint)
         if parent.run.replay is not None and graph.checkpointer is True:
-            entry = parent.run.replay.entry(ns, entry)
+            entry = parent.run.replay.entry(frame.ns, entry)
         if member.children is NONE:
             member.children = {}
         child = member.children[task] = Member(loop(frame, entry), member, task)

@@ -226,7 +226,7 @@ class Frame:
         if name != "ns":
             raise AttributeError(name)
         assert self.inside is not None
-        self.ns: str = self.inside.ns  # made when somebody asks, where nothing is stored under it
+        self.ns = self.inside.ns  # made when somebody asks, where nothing is stored under it
         return self.ns
 
     def within(self) -> tuple[Mapping[str, str], Mapping[str, Any]]:
