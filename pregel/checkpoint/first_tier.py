@@ -97,6 +97,10 @@ class FirstTier:
     def appender(self, thread: str, hold: Hold, ledger: object) -> None:
         """None: there is no short way."""
 
+    def at_once(self) -> bool:
+        """False: what the saver's own verbs wait for is its business."""
+        return False
+
     def append(self, append: Append) -> Receipt:
         """Store what the book holds for this append, call by call."""
         return runner.run(self._appending(append), self._perform)

@@ -224,6 +224,11 @@ class ThreadRow:
     pin: str = ""  # the checkpoint on which the run of the last claim started; empty when there was none
     crashes: int = 0  # takeovers of running threads in a row, since the last release
 
+    @property
+    def is_done(self) -> bool:
+        """Whether its last run came to its end: nothing stopped it, and nothing is left to go on with."""
+        return self.run is None and self.status == "idle" and not self.reason
+
 
 @dataclass(slots=True)
 class Opened:

@@ -99,13 +99,17 @@ class Plan:
         self.joins = dict(joins or {})
         self.pulls = {name: (PULL, name) for name in nodes}
         self.paths = {name: (pull_text(name),) for name in nodes}  # what a step of this one task applied
-        self.triggers = {name: tuple(sorted(node.triggers)) for name, node in nodes.items()}
+        self.triggers = {
+            name: tuple(node.triggers if len(node.triggers) < 2 else sorted(node.triggers))
+            for name, node in nodes.items()
+        }
         self.trigger_to_nodes: dict[str, list[str]] = {}
         for name, node in nodes.items():
             for channel in node.triggers:
                 self.trigger_to_nodes.setdefault(channel, []).append(name)
         for names in self.trigger_to_nodes.values():
-            names.sort()
+            if len(names) > 1:
+                names.sort()
         self.hidden = frozenset(name for name, node in nodes.items() if HIDDEN in node.tags)
         self.has_subgraphs = any(node.subgraph is not None for node in nodes.values())
         self.finishers = [name for name, channel in self.channels.items() if channel.finishes]

@@ -25,14 +25,18 @@ _NAMES = frozenset({"Command", "Send"})
 
 def unreachable(builder: AnyStateGraph) -> list[str]:
     """The nodes that nothing leads to; none when a node that is reached may route anywhere."""
-    led: dict[str, set[str]] = {}
+    led: dict[str, list[str]] = {}
     for source, target in _declared(builder):
-        led.setdefault(source, set()).add(target)
+        if source in led:
+            led[source].append(target)
+        else:
+            led[source] = [target]
     reached, waiting = {START}, [START]
     while waiting:
-        news = led.get(waiting.pop(), set()) - reached
-        reached |= news
-        waiting.extend(news)
+        for target in led.get(waiting.pop(), ()):
+            if target not in reached:
+                reached.add(target)
+                waiting.append(target)
     lost = [name for name, spec in builder.nodes.items() if name not in reached and not spec.is_error_handler]
     if lost and builder.defaults.error_handler is not None and may_route(builder.defaults.error_handler):
         return []
@@ -53,7 +57,8 @@ def _declared(builder: AnyStateGraph) -> Iterator[tuple[str, str]]:
     for source, branches in builder.branches.items():
         yield from ((source, target) for branch in branches.values() for target in (branch.ends or {}).values())
     for name, spec in builder.nodes.items():
-        yield from ((name, target) for target in spec.ends)
+        for target in spec.ends:
+            yield name, target
         if spec.error_handler is not None:
             yield name, spec.error_handler
 

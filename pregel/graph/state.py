@@ -139,7 +139,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         """
         given = renamed("add_node", deprecated, retry="retry_policy", input="input_schema") if deprecated else {}
         name, action = self._named(node, action)
-        retry_policy = checked_policies(retry_policy or given.get("retry_policy"))
+        retry_policy = retry_policy or given.get("retry_policy")
         self._warn_if_compiled("a node")
         schema = input_schema or given.get("input_schema") or input_schema_of(action, self.schemas) or self.state_schema
         ends = tuple(destinations) if isinstance(destinations, list | tuple) else destinations
@@ -151,10 +151,10 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             runnable,
             metadata,
             schema,
-            retry_policy,
+            () if retry_policy is None else checked_policies(retry_policy),
             ends=cast("tuple[str, ...] | dict[str, str]", ends or ()),
             defer=defer,
-            timeout=TimeoutPolicy.coerce(timeout),
+            timeout=None if timeout is None else TimeoutPolicy.coerce(timeout),
             trace_policy=trace_policy,
             action=action,
             declared=ends is not None,

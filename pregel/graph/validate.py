@@ -39,9 +39,8 @@ def _edges(builder: AnyStateGraph) -> Iterator[str]:
 
 def _targets(builder: AnyStateGraph) -> Iterator[str]:
     known = {*builder.nodes, END}
-    for source, target in sorted(builder.edges):
-        if target not in known:
-            yield f"Found edge from {source!r} to unknown node {target!r}. {known_names(target, builder.nodes)}"
+    for source, target in sorted(edge for edge in builder.edges if edge[1] not in known):
+        yield f"Found edge from {source!r} to unknown node {target!r}. {known_names(target, builder.nodes)}"
     for source, branches in builder.branches.items():
         for name, branch in branches.items():
             for target in dict.fromkeys((branch.ends or {}).values()):
