@@ -53,10 +53,6 @@ class FirstTier:
         """What compares inputs by their bytes; the saver's own may write one value in two ways."""
         return JsonPlusSerializer()
 
-    def at_once(self) -> bool:
-        """Never: what such a saver awaits is not known."""
-        return False
-
     def ledger(self) -> Book:
         """The translator of this run."""
         return self._book
