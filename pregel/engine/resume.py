@@ -267,7 +267,7 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
 
 
 def _is_fresh_branch(frame: Frame, saved: Saved, head: str) -> bool:
-    """Whether a replay needs no fork: the checkpoint is one, or an update, at the head, and nothing of its step is done.
+    """Whether a replay needs no fork: it is at a fork or an update, at the head, and nothing of its step is done.
 
     Done is a result, an answer, what a command wrote, and a handled failure. What is stored under a task id is stored
     once, so what is done again needs ids of its own.
