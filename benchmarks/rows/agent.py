@@ -7,6 +7,7 @@ models are fakes that cost next to nothing: what is measured is the loop, the st
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from time import process_time
 from types import SimpleNamespace
 from typing import Any
@@ -14,11 +15,12 @@ from typing import Any
 from benchmarks.databases import bare_sqlite, commits, sqlite
 from benchmarks.foreign import foreign_model
 from benchmarks.graphs import new_thread
-from benchmarks.measured import Bench, Row, Sides, measured
+from benchmarks.measured import Bench, Missing, Row, Sides, measured
 from benchmarks.sides import FLOOR
 from benchmarks.timing import Repetition, Sample, around, once, timed
 
 WORDS = "what is said in a turn, two hundred characters of it or so: " * 4
+LONG = 500  # turns of a conversation that is played once, since it takes half a minute
 SUPERSTEPS = 4  # START, the model, the tool, the model
 
 
@@ -42,13 +44,23 @@ def own() -> Callable[[Any], Any]:
 
 def looking() -> tuple[Any, Any]:
     """A LangChain chat model that calls the tool and then answers, and the tool as LangChain's."""
-    from langchain_core.tools import tool
-
+    try:
+        from langchain_core.tools import tool
+    except ImportError as error:
+        raise Missing("LangChain is not installed: pip install 'pregel[compare]'.") from error
     model = foreign_model(WORDS, lambda messages: None if messages[-1].type == "tool" else ("look", {"what": "it"}))
     return model, tool(look)
 
 
-def over_langchain() -> Callable[[Any], Any]:
+def ours_over_langchain() -> Callable[[Any], Any]:
+    """Our agent over LangChain's model and tool."""
+    from pregel.agents import create_agent
+
+    model, tool = looking()
+    return lambda saver: create_agent(model, [tool], checkpointer=saver)
+
+
+def peers() -> Callable[[Any], Any]:
     """The peer's agent over LangChain's model and tool."""
     model, tool = looking()
     from langgraph.prebuilt import create_react_agent
@@ -75,22 +87,34 @@ def played(side: SimpleNamespace, make: Callable[[Any], Any], turns: int) -> Rep
 
 
 def conversation(turns: int) -> None:
-    """The rows of a conversation of so many turns."""
+    """The rows of a conversation of so many turns, over our objects and over LangChain's, which the peer always has."""
 
-    @measured(
-        Row(f"agent.turn_{turns}", f"agent, a turn of {turns}, SQLite NORMAL, sync"),
-        Row(f"agent.kept_{turns}", f"agent, stored a turn of {turns}", "kB"),
-        full=turns > 10,
-    )
-    def own_objects(bench: Bench) -> Sides:
+    def rows(kind: str, how: str) -> tuple[Row, Row]:
+        return (
+            Row(f"agent.{kind}_{turns}", f"agent{how}, a turn of {turns}, SQLite NORMAL, sync"),
+            Row(f"agent.{kind}_kept_{turns}", f"agent{how}, stored a turn of {turns}", "kB"),
+        )
+
+    def measure(bench: Bench, ours: Callable[[], Any]) -> Sides:
         def conversing(side: SimpleNamespace) -> Repetition:
-            if side.package == "pregel":
-                return played(side, own(), turns)
-            return once(played(side, over_langchain(), turns))
+            if side.package != "pregel":
+                return once(played(side, peers(), turns))
+            mine = played(side, ours(), turns)
+            return once(mine) if turns >= LONG else mine
 
         connection = bench.stack.enter_context(bare_sqlite())
         return {**bench.each(conversing), FLOOR: timed(lambda: commits(connection, 50 * SUPERSTEPS), 50)}
 
+    time, kept = rows("turn", "")
 
-conversation(10)
-conversation(100)
+    @measured(time, replace(kept, name=f"agent.kept_{turns}"), full=turns > 10)
+    def own_objects(bench: Bench) -> Sides:
+        return measure(bench, own)
+
+    @measured(*rows("foreign", " over LangChain's objects"), full=True)
+    def foreign_objects(bench: Bench) -> Sides:
+        return measure(bench, ours_over_langchain)
+
+
+for turns in (10, 100, LONG):
+    conversation(turns)

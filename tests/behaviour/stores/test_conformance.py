@@ -11,13 +11,14 @@ from typing import Any
 from pregel.store.conformance import HybridLaws, IndexLaws, StoreLaws
 from pregel.store.memory import InMemoryStore
 from pregel.store.sqlite import AsyncSqliteStore, SqliteStore
+from pregel.store.sqlite.functions import BY_PYTHON
 
 
 @contextmanager
-def sqlite_file(**options: Any) -> Iterator[Any]:
+def sqlite_file(kind: type[SqliteStore] = SqliteStore, **options: Any) -> Iterator[Any]:
     with (
         tempfile.TemporaryDirectory() as place,
-        SqliteStore.from_conn_string(Path(place, "store.db"), synchronous="NORMAL", **options) as store,
+        kind.from_conn_string(Path(place, "store.db"), synchronous="NORMAL", **options) as store,
     ):
         yield store
 
@@ -111,6 +112,19 @@ class TestAsyncSqlite(Plain):
 class TestSqliteIndex(Indexed):
     def open(self) -> Any:
         return sqlite_file(index=self.index, ttl=self.ttl, clock=self.clock)
+
+
+class WithoutExtension(SqliteStore):
+    """As on a Python that cannot load extensions."""
+
+    def _opened(self, connection: Any) -> None:
+        super()._opened(connection)
+        self.scores = BY_PYTHON
+
+
+class TestSqliteIndexWithoutExtension(Indexed):
+    def open(self) -> Any:
+        return sqlite_file(WithoutExtension, index=self.index, ttl=self.ttl, clock=self.clock)
 
 
 class TestAsyncSqliteIndex(Indexed):
