@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from pregel.checkpoint.keys import id_text
-from pregel.checkpoint.records import Append, Owner, ThreadRow
+from pregel.checkpoint.records import Append, Owner, Release, ThreadRow
 from pregel.warnings import warn_caller
 
 
 class Held:
     """A thread, for as long as a run knows it."""
 
-    __slots__ = ("__weakref__", "epoch", "owner", "pin", "run", "seq")
+    __slots__ = ("__weakref__", "epoch", "owner", "pin", "release", "run", "seq")
 
     def __init__(self) -> None:
         self.epoch = self.seq = 0
         self.run: bytes | None = None
         self.owner: Owner | None = None
+        self.release: Release | None = None  # how the last run gave it back
         self.pin = ""  # the newest checkpoint when it was claimed
 
 
@@ -69,15 +70,17 @@ class HeldThreads:
         with self._lock:
             held.seq += append.k
             if append.release is not None:
-                held.run = held.owner = None
-            row = self._row(append.thread, held)
-            return row if append.release is None else replace(row, status=append.release.status)
+                held.run, held.owner, held.release = None, None, append.release
+            return self._row(append.thread, held)
 
     @staticmethod
     def _row(thread: str, held: Held) -> HeldRow:
-        return HeldRow(
+        row = HeldRow(
             thread, tno=1, epoch=held.epoch, run=held.run, seq=held.seq, owner=held.owner, pin=held.pin, held=held
         )
+        if held.run is None and held.release is not None:
+            row.status, row.reason = held.release.status, held.release.reason
+        return row
 
 
 _by_saver: WeakKeyDictionary[Any, HeldThreads] = WeakKeyDictionary()

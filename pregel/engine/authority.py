@@ -82,7 +82,7 @@ class Authority:
         What is asked of a thread that is held is judged once it is free, as it is then.
         """
         row = self.row
-        if self.after is not None and row.epoch != self.after:
+        if self.after is not None and (row.epoch != self.after or row.is_done):
             raise ClaimMissed
         if row.run is not None:
             return self._may_take(row, row.run)

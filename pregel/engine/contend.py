@@ -3,7 +3,8 @@
 1. ``reject`` (the default) raises ThreadBusy at once. ``enqueue`` waits until the other run is over, and nothing else.
 2. ``interrupt`` makes the other run stop: async nodes are cancelled, blocking ones end by themselves or at their next
    call, nothing new starts. What had ended by then is kept, and the newcomer goes on from there. ``rollback`` does the
-   same, and goes on from where that run had started: what it did stays as a branch of history.
+   same, and goes on from where that run had started: what it did stays as a branch of history. A run that came to its
+   end before it heard of it has told its caller so, and is not rolled back.
 3. Who waits looks at the thread again and again, more seldom the longer the same run holds it, and oftener the longer
    it has waited. Who has waited for `LONG`, or was beaten to a free thread for so long, leaves a ticket in the thread's
    row, whoever holds it; when it is free, the one with the oldest ticket comes first, and others who wait stand back
@@ -86,8 +87,8 @@ class Contender:
         """Return when the call may try again; the error when it may not."""
         if self.until is None and self.wait is not None:
             self.until = time.monotonic() + self.wait
-        if self.displaced is not None and journal.row.epoch != self.displaced.epoch:
-            self.displaced = None  # a later run has come and gone, whose work nobody asked to roll back
+        if self.displaced is not None and (journal.row.epoch != self.displaced.epoch or journal.row.is_done):
+            self.displaced = None  # it came to its end all the same, or a later run did: its caller has the result
         if isinstance(error, ClaimMissed):
             yield from self._missed(journal.row)
             return
@@ -158,7 +159,11 @@ class Contender:
     def _given_up(self, error: ThreadBusy) -> ThreadBusy:
         """The error at the end of patience. What was asked may have been heard, and is not taken back."""
         if self.mode == "enqueue":
-            return error
+            return ThreadBusy(
+                f"{error.message} It was not over within {self.wait} s.",
+                fix="Try again, give a longer wait=, or use another thread_id.",
+                thread=self.thread,
+            )
         return ThreadBusy(
             f"{error.message} It was asked to make way ({self.mode}) and stops for it, but not within {self.wait} s.",
             fix="Try again: it stops as soon as it hears of it and its blocking nodes come to an end.",
@@ -207,6 +212,7 @@ def checked_concurrency(mode: str, wait: float | None) -> Concurrency:
     """The mode; a named error for one that does not exist, or a wait that is none."""
     if mode not in get_args(Concurrency):
         raise InvalidInputError(f"Unknown concurrency {mode!r}.", fix=f"Use one of {', '.join(get_args(Concurrency))}.")
-    if wait is not None and not wait >= 0:
+    is_number = isinstance(wait, int | float) and not isinstance(wait, bool)
+    if wait is not None and not (is_number and wait >= 0):
         raise InvalidInputError(f"wait is {wait!r}.", fix="Give seconds, or None to wait as long as it takes.")
     return mode  # type: ignore[return-value]  # one of them

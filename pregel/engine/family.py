@@ -205,8 +205,11 @@ class Family:
 
     def _admit(self, member: Member, task: Task, value: Any) -> None:
         parent, graph = task.frame, task.node.subgraph
-        ns = task.ns if graph.checkpointer is not True else stable_namespace(task.ns)
         call = task if isinstance(task, GraphCall) else None
+        ns: str | None = None
+        unnamed = call is None and parent.run.journal is None and not parent.home  # nobody looks for what it asks
+        if not unnamed or graph.checkpointer is True:
+            ns = task.ns if graph.checkpointer is not True else stable_namespace(task.ns)
         if graph.checkpointer is True and any(other.ns == ns for other in self._live_frames(member)):
             error = InvalidUpdateError(
                 f"Two tasks run the persistent subgraph {ns!r} at once.",
@@ -222,7 +225,7 @@ class Family:
             is_root=False,
             fresh=task.fresh and graph.checkpointer is not True,
             around=parent,
-            home=task.id if graph.checkpointer is False or parent.journal is None else "",
+            home="" if unnamed or not (graph.checkpointer is False or parent.journal is None) else task.id,
             answers=task.answers if graph.checkpointer is False else None,
             output_keys=call.output_keys if call is not None else None,
             caller=task.call or parent.caller,
@@ -230,7 +233,7 @@ class Family:
         fingerprint = _prepare(frame, call) if call is not None else ""
         entry = Entry(value, answers=task.answers, resuming=not task.fresh, fingerprint=fingerprint)
         if parent.run.replay is not None and graph.checkpointer is True:
-            entry = parent.run.replay.entry(ns, entry)
+            entry = parent.run.replay.entry(frame.ns, entry)
         if member.children is NONE:
             member.children = {}
         child = member.children[task] = Member(loop(frame, entry), member, task)

@@ -176,7 +176,7 @@ class Frame:
         self,
         run: Run,
         graph: Any,
-        ns: str = "",
+        ns: str | None = "",
         *,
         is_root: bool = True,
         fresh: bool = False,
@@ -195,7 +195,8 @@ class Frame:
         self.journal = None if graph.checkpointer is False and not is_root else run.journal
         self.graph = graph
         self.plan: Plan = graph.plan
-        self.ns = ns
+        if ns is not None:
+            self.ns = ns
         self.is_root = is_root
         self.fresh = fresh  # nothing can be stored under this namespace
         self.tasks_fresh = True  # nothing can be stored under the namespaces of the next tasks
@@ -220,6 +221,13 @@ class Frame:
         self.last_values: Any = None
         self.seen_news: Sequence[str] = ()  # seen entries and channels that changed without a checkpoint of their own
         self.changed_news: Sequence[str] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "ns":
+            raise AttributeError(name)
+        assert self.inside is not None
+        self.ns = self.inside.ns  # made when somebody asks, where nothing is stored under it
+        return self.ns
 
     def within(self) -> tuple[Mapping[str, str], Mapping[str, Any]]:
         """The parents and the metadata of the graphs that this step's tasks run: one object for all of them."""

@@ -6,12 +6,13 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from pregel.checkpoint.memory import InMemorySaver
-from pregel.checkpoint.records import Hold
+from pregel.checkpoint.records import Append, Hold, Receipt
 from pregel.errors import GraphDrained, InvalidInputError, ThreadBusy
 from pregel.types import Command, interrupt
 
@@ -167,6 +168,48 @@ def test_rollback_goes_on_from_where_the_other_run_had_started(
     assert [*kept, "held", "first"] in [entry.values.get("a") for entry in run.history(plain, thread("1"))]
 
 
+class LateInMemory(InMemorySaver):
+    """Holds up the first append that gives a thread back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    def append(self, append: Append) -> Receipt:
+        if append.release is not None and not self.reached.is_set():
+            self.reached.set()
+            assert self.go.wait(30)
+        return super().append(append)
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["came to its end", "failed"])
+def test_rollback_keeps_what_a_run_did_that_had_come_to_its_end(thread: Thread, fails: bool) -> None:
+    """It was asked to make way when it was about to be told as done: its caller has the result."""
+    saver = LateInMemory()
+
+    def last(state: Any) -> dict[str, Any]:
+        if fails:
+            raise ValueError
+        return {"a": ["last"]}
+
+    app, plain = chain("last", last=last).compile(checkpointer=saver), chain("x").compile(checkpointer=saver)
+
+    def play() -> None:
+        with suppress(ValueError):
+            app.invoke({"a": ["first"]}, thread("1"))
+
+    first, _ = beside(play)
+    assert saver.reached.wait(30)
+    waiting, outcome = beside(lambda: plain.invoke({"a": ["new"]}, thread("1"), concurrency="rollback", wait=30.0))
+    while row_of(saver).asked != "rollback":
+        pass
+    saver.go.set()
+    first.join(30)
+    waiting.join(30)
+
+    assert outcome[0]["a"] == ([] if fails else ["first", "last"]) + ["new", "x"]
+
+
 def test_the_mode_of_the_graph_counts_when_a_call_says_nothing(run: Runner, saver: Saver, thread: Thread) -> None:
     app = chain("x").compile(checkpointer=saver, concurrency="enqueue", wait=0.01)
     held = Held(Runner(), saver, thread("1"))
@@ -248,7 +291,7 @@ def test_enqueue_inside_a_run_is_refused(run: Runner, saver: Saver, thread: Thre
     assert run.state(app, thread("2")).values == {}
 
 
-@pytest.mark.parametrize("options", [{"concurrency": "queue"}, {"wait": -1.0}])
+@pytest.mark.parametrize("options", [{"concurrency": "queue"}, {"wait": -1.0}, {"wait": "1"}, {"wait": True}])
 def test_a_mode_or_wait_that_is_none_is_refused(run: Runner, thread: Thread, options: Any) -> None:
     app = chain("x").compile(checkpointer=InMemorySaver())
 

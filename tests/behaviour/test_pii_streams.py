@@ -155,6 +155,20 @@ def test_a_detector_of_ones_own_is_given_the_whole_text_unless_it_says_what_part
     assert ["ask ", "[REDACTED_STAFF] ", "or ", "[REDACTED_STAFF]"] == heard(breaks=r"\s")
 
 
+def test_a_detector_that_fails_ends_the_run_when_the_answer_is_whole_and_shows_nothing(run: Runner) -> None:
+    def failing(text: str) -> list[Any]:
+        raise LookupError("no list of names")
+
+    heard: list[str] = []
+    redacting = PIIMiddleware("name", detector=failing, breaks=r"\s", apply_to_input=False, apply_to_output=True)
+    app = create_agent(ScriptedModel([saying("it is ", "Ann")]), middleware=[redacting])
+
+    with pytest.raises(LookupError):
+        run.follow(lambda part: heard.append(part[0].text), app, HI, stream_mode="messages")
+
+    assert "" == "".join(heard)
+
+
 def test_what_a_tool_puts_out_is_clean_and_stored_so_at_once(run: Runner) -> None:
     @tool
     def look(runtime: ToolRuntime) -> str:

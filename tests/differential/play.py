@@ -100,8 +100,8 @@ def call(op: Op, graph: Any, program: Program, side: Side, world: World) -> Seen
 
 
 def thread(program: Program) -> dict[str, Any]:
-    """The config of every call."""
-    return {"configurable": {"thread_id": "t"}, "recursion_limit": program.limit}
+    """The config of every call. Failing nodes wait for their siblings: there must be threads for all of them."""
+    return {"configurable": {"thread_id": "t"}, "recursion_limit": program.limit, "max_concurrency": 64}
 
 
 def unfinished(graph: Any, config: Any) -> Callable[[], tuple[str, ...]]:
@@ -186,7 +186,7 @@ def addressed(graph: Any, config: Any, back: int | None) -> Any:
     history = [] if back is None else list(graph.get_state_history(config))
     if not history or back is None:
         return config
-    return {**history[back % len(history)].config, "recursion_limit": config["recursion_limit"]}
+    return {**config, **history[back % len(history)].config}
 
 
 # -- reading what was seen --------------------------------------------------------------------------------------------

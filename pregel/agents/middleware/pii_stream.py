@@ -4,17 +4,17 @@
    and only so long. A detector that does not say how far its matches reach is given the whole text, so all is held.
 2. The texts of a message are told apart as its content is: by the index of their block. Nothing else of a message is
    held or changed.
-3. Where a match is refused ("block"), nothing shows from there on. A sink raises nothing: the answer is refused when
-   it is whole, as it is when nobody listens.
+3. Where a match is refused ("block"), or its detector fails, nothing shows from there on. A sink raises nothing: the
+   answer is refused when it is whole, as it is when nobody listens.
 4. A message that is cut off shows no more of what was held.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from pregel.agents.middleware.redaction import PIIDetectionError, Redaction
+from pregel.agents.middleware.redaction import Redaction
 from pregel.tokens import Sink
 
 
@@ -70,34 +70,38 @@ class CleanSink:
 
     def __call__(self, message: Any) -> None:
         """Show what may be shown of a piece, or of a message that comes whole."""
-        if self.refused:
-            return
-        try:
-            if type(message).__name__.endswith("Chunk"):
-                self._piece(message)
-            else:
-                self.sink(with_content(message, clean_content(self.redaction, message.content)))
-        except PIIDetectionError:
-            self.refused = True
+        whole = not type(message).__name__.endswith("Chunk")
+        self._show(self._whole if whole else self._pieces, message)
 
     def end(self, ids: Collection[str | None]) -> None:
         """Show what is held, if the message is one of these and its last piece did not say that it was the last."""
-        if self.last is not None and not self.refused and self.last.id in ids:
-            try:
-                self._rest(self.last)
-            except PIIDetectionError:
-                self.refused = True
+        if self.last is not None and self.last.id in ids:
+            self._show(self._rest, self.last)
 
-    def _piece(self, chunk: Any) -> None:
+    def _show(self, clean: Callable[[Any], Iterable[Any]], message: Any) -> None:
+        if self.refused:
+            return
+        try:
+            shown = [*clean(message)]
+        except Exception:  # the hook around the call meets the same when the answer is whole, and raises it
+            self.refused = True
+            return
+        for one in shown:
+            self.sink(one)
+
+    def _whole(self, message: Any) -> Iterator[Any]:
+        yield with_content(message, clean_content(self.redaction, message.content))
+
+    def _pieces(self, chunk: Any) -> Iterator[Any]:
         self.last = chunk
         content = self._shown(chunk.content)
         if getattr(chunk, "chunk_position", None) == "last":
             if isinstance(content, str) and None in self.texts:
                 content += self.texts.pop(None).end()
-            self._rest(chunk)
+            yield from self._rest(chunk)
             self.last = None
         if content or not chunk.content or _says_more(chunk):
-            self.sink(with_content(chunk, content))
+            yield with_content(chunk, content)
 
     def _shown(self, content: Any) -> Any:
         """What may show of a content by now."""
@@ -125,31 +129,39 @@ class CleanSink:
             self.texts[key] = CleanText(self.redaction)
         return self.texts[key]
 
-    def _rest(self, chunk: Any) -> None:
-        """Show what is held, in a piece of its own for each text."""
+    def _rest(self, chunk: Any) -> Iterator[Any]:
+        """What is held, in a piece of its own for each text."""
         while self.texts:
             index, text = self.texts.popitem()
             if words := text.end():
                 block = {"type": "text", "text": words, "index": index}
-                self.sink(type(chunk)(content=words if index is None else [block], id=chunk.id))
+                yield type(chunk)(content=words if index is None else [block], id=chunk.id)
 
 
 class CleanOutput:
     """Stands before what a tool puts out on the way: texts are one text; anything else passes as it is."""
 
     def __init__(self, redaction: Redaction, emit: Callable[[Any], None]) -> None:
-        self.emit, self.text = emit, CleanText(redaction)
+        self.emit, self.text, self.failed = emit, CleanText(redaction), False
 
     def __call__(self, delta: Any) -> None:
         """Show what may be shown by now."""
-        shown = self.text.take(delta) if isinstance(delta, str) else delta
-        if shown != "":
-            self.emit(shown)
+        self._show(lambda: self.text.take(delta) if isinstance(delta, str) else delta)
 
     def end(self) -> None:
         """Show what is held."""
-        if rest := self.text.end():
-            self.emit(rest)
+        self._show(self.text.end)
+
+    def _show(self, clean: Callable[[], Any]) -> None:
+        if self.failed:
+            return
+        try:
+            shown = clean()
+        except Exception:  # the tool goes on; its result is looked through as well, and meets the same
+            self.failed = True
+            return
+        if shown != "":
+            self.emit(shown)
 
 
 def _says_more(chunk: Any) -> bool:
