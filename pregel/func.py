@@ -6,12 +6,23 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, get_args, get_origin, get_type_hints, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from pregel.cache.base import BaseCache
 from pregel.channels import EphemeralValue, LastValue
 from pregel.checkpoint.serde.registry import register_types
-from pregel.config import running_task
+from pregel.config import RunnableConfig, running_task
 from pregel.constants import END, START
 from pregel.engine.caching import Caching
 from pregel.engine.calls import RETURNS, CallTask
@@ -24,6 +35,9 @@ from pregel.engine.task import Task
 from pregel.errors import AsyncOnlyError, InvalidInputError, OutsideRunError
 from pregel.runnable import Runnable, RunnableCallable, callable_name, injections, is_async_callable
 from pregel.types import CachePolicy, RetryPolicy, TimeoutPolicy
+
+if TYPE_CHECKING:
+    from pregel.graph.draw import Graph
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -196,6 +210,24 @@ def _policies(given: RetryPolicy | list[RetryPolicy] | tuple[RetryPolicy, ...] |
 # -- entrypoints -----------------------------------------------------------------------------------------------------
 
 
+class Workflow(Pregel):
+    """What `entrypoint` makes of a function: a graph of one node."""
+
+    def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
+        """The function between START and END; `xray` looks into graphs that it names."""
+        from pregel.graph.draw import describe
+
+        return describe(self, xray=xray)
+
+    async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
+        """The same."""
+        return self.get_graph(config, xray=xray)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """The graph as a notebook shows it: a picture."""
+        return self.get_graph()._repr_mimebundle_(**kwargs)
+
+
 class entrypoint:
     """Makes a graph of a function: its first parameter is the input, what it returns is the output.
 
@@ -226,7 +258,7 @@ class entrypoint:
         self.retry_policy = _policies(retry_policy)
         self.timeout = TimeoutPolicy.coerce(timeout)
 
-    def __call__(self, func: Callable[..., Any]) -> Pregel:
+    def __call__(self, func: Callable[..., Any]) -> Workflow:
         """The graph of a function."""
         name = callable_name(func)
         if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
@@ -253,7 +285,7 @@ class entrypoint:
             ],
             timeout=self.timeout,
         )
-        return Pregel(
+        return Workflow(
             nodes={name: node},
             channels={
                 START: EphemeralValue(input_type),

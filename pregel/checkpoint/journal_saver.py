@@ -144,7 +144,7 @@ class JournalSaver(BaseCheckpointSaver[str]):
 
     def _decoder(self) -> Decoder:
         decoder = self._decodes
-        if decoder is None or decoder.serde is not self.serde:
+        if decoder is None or decoder.serde is not self.serde or decoder.names is not self.names:
             decoder = self._decodes = Decoder(self.serde, self.names, self.recent)
         return decoder
 

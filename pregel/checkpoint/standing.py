@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
-from pregel.checkpoint.lease import is_dead
+from pregel.checkpoint.lease import is_dead, this_owner
 from pregel.checkpoint.records import ThreadRow
 
 ThreadStatus = Literal["idle", "running", "interrupted", "waiting", "failed", "abandoned"]
@@ -77,9 +77,11 @@ def _reason(row: ThreadRow, status: ThreadStatus) -> str:
     if status == "running":
         return f"{who} runs it"
     kept = "" if row.last_id != row.pin else "; no step of that run was stored"
-    if _is_dead(row):
-        return f"{who} died while it ran{kept}"
-    return f"{who} was not heard of for longer than its lease{kept}"
+    if not _is_dead(row):
+        return f"{who} was not heard of for longer than its lease, or gave it up{kept}"
+    if row.owner is not None and row.owner[:4] == this_owner()[:4]:
+        return f"a run of this process broke off, and how it ended could not be stored{kept}"
+    return f"{who} died while it ran{kept}"
 
 
 def _can_resume(row: ThreadRow, status: ThreadStatus) -> bool:

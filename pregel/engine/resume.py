@@ -248,8 +248,7 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
         answers[task] = {**answers.get(task, {}), **given}
         name, path = next((write.name, write.path) for write in saved.writes if write.task == task)
         step.writes.append(TaskWrites(frame.ns, saved.id, task, name, path, [(RESUME, answers[task])]))
-    in_place = saved.source in ("update", "fork") and saved.id == head and _is_of_this_task(frame, saved)
-    if replaying and (not in_place or _has_begun(saved)):
+    if replaying and not _is_fresh_branch(frame, saved, head):
         _fork(frame, saved, step)
     outside = [] if replaying else [(w.channel, w.value) for w in saved.writes if w.task == NULL_TASK and w.idx >= 0]
     if command is not None and (news := command_writes(frame, command)):
@@ -267,12 +266,15 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
     return opening
 
 
-def _has_begun(saved: Saved) -> bool:
-    """Whether something of a checkpoint's step is done: a result, an answer, what a command wrote, a handled failure.
+def _is_fresh_branch(frame: Frame, saved: Saved, head: str) -> bool:
+    """Whether a replay needs no fork: it is at a fork or an update, at the head, and nothing of its step is done.
 
-    A replay does it again, so not under the same task ids: what is stored under an id is stored once.
+    Done is a result, an answer, what a command wrote, and a handled failure. What is stored under a task id is stored
+    once, so what is done again needs ids of its own.
     """
-    return any(
+    if saved.source not in ("update", "fork") or saved.id != head or not _is_of_this_task(frame, saved):
+        return False
+    return not any(
         write.child is None and (write.idx >= 0 or write.channel in (MEMO, RESUME, ERROR_SOURCE))
         for write in saved.writes
     )

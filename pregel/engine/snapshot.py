@@ -230,7 +230,8 @@ def _shown(frame: Still, task: Task, stored: Mapping[str, Sequence[Write]], insi
 
 def _coming(frame: Still, saved: Saved, tasks: list[Task], finished: list[Task]) -> list[Task]:
     """What is next once the finished tasks of a step are applied to the state, which they are."""
-    coming = [task for task in tasks if task not in finished]
+    done = set(finished)
+    coming = [task for task in tasks if task not in done]
     finished.sort(key=lambda task: task.order)
     if isinstance(frame.state, StillState):
         frame.moves(saved)

@@ -72,7 +72,8 @@ class Threads:
         self._saver.delete_thread(thread_id)
 
     def copy(self, thread_id: str, target: str) -> None:
-        """Copy a thread with its history under a name that is free."""
+        """Copy a thread with its history under a name that is free; ThreadNotFoundError when there is none."""
+        self.status(thread_id)
         self._verb("copy_thread")(thread_id, target)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -115,6 +116,7 @@ class Threads:
 
     async def acopy(self, thread_id: str, target: str) -> None:
         """Async twin of `copy`."""
+        await self.astatus(thread_id)
         await self._verb("acopy_thread")(thread_id, target)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:

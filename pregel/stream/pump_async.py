@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
+from pregel.errors import StreamUseError
 from pregel.flow import arun
 from pregel.stream.pump import PATIENCE, Pump, behind, one_of, reentered
 
@@ -129,6 +130,9 @@ class AwaitingPump(Pump):
         return bool(woken)
 
     async def _step(self) -> None:
+        if getattr(self.parts, "ag_frame", self) is None:  # it was closed, and not by this
+            await self._finish(cut_off())
+            return
         try:
             part = await anext(self.parts, None)
         except asyncio.CancelledError:
@@ -164,6 +168,14 @@ class AwaitingPump(Pump):
     async def _finish(self, error: BaseException | None) -> None:
         await arun(self.mux.finish(error), _awaited)
         self._wake()
+
+
+def cut_off() -> StreamUseError:
+    """Why a run object has no end: the event loop closed its run."""
+    return StreamUseError(
+        "The event loop of this run ended before the run did: it was wound down, and what had finished is kept.",
+        fix="Read it to its end in the loop that started it; a run with input None goes on with its thread.",
+    )
 
 
 async def _awaited(request: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pregel.config import get_stream_writer
+from pregel.errors import StreamUseError
 from pregel.graph import START, StateGraph
 from pregel.runnable import coerce_to_runnable
 from pregel.stream import CustomTransformer
@@ -144,6 +145,18 @@ def test_a_stream_in_node_code_that_is_open_when_its_loop_ends_is_wound_down(
     assert run.state(app, thread("1")).next == ("call",)
     assert run.invoke(app, None, thread("1"))["a"] != []
     assert work.ran.count("first") == 1
+
+
+def test_a_run_object_whose_loop_has_ended_says_so(thread: Thread, loud: Callable[[], list[str]]) -> None:
+    left, app = Left(), Work().graph().compile()
+    asyncio.run(run_object(app, thread("1"), left))
+
+    async def read() -> Any:
+        return await left[0].output()
+
+    with pytest.raises(StreamUseError, match="event loop of this run ended before the run did"):
+        asyncio.run(read())
+    assert loud() == []
 
 
 def test_a_follower_that_is_open_when_its_loop_ends_ends_in_silence(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pregel.checkpoint.lease import this_owner
 from pregel.checkpoint.records import ThreadRow
 from pregel.checkpoint.standing import info_of
 from pregel.errors import (
@@ -188,6 +189,12 @@ def test_a_run_of_which_nothing_was_stored_is_lost_and_says_so(run: Runner, save
     assert run.invoke(app, {"a": []}, thread("1"))["a"] == ["a"]
 
 
+def test_a_run_of_this_process_that_broke_off_does_not_say_that_the_process_died() -> None:
+    info = info_of(ThreadRow("1", 1, 1, b"gone", 1, status="running", owner=this_owner(), last_id="x"))
+    assert (info.status, info.can_resume) == ("abandoned", True)
+    assert info.reason == "a run of this process broke off, and how it ended could not be stored"
+
+
 ROWS: Any = {
     ("idle", ""): (False, "at rest"),
     ("idle", "SIGTERM"): (True, "SIGTERM"),
@@ -265,6 +272,8 @@ def test_copies_and_pruned_threads_keep_their_state(run: Runner, saver: Saver, t
     assert run.state(app, thread("1")).values == run.state(app, thread("2")).values
     with pytest.raises(InvalidInputError):
         api("copy", "1", "2")
+    with pytest.raises(ThreadNotFoundError, match="nobody"):
+        api("copy", "nobody", "3")
 
 
 def test_the_status_needs_no_saver_but_a_saver(thread: Thread) -> None:

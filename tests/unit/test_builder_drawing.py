@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 
+from pregel.func import entrypoint
 from pregel.graph import END, START, StateGraph
 from pregel.types import Command
 
@@ -127,6 +128,31 @@ def test_xray_looks_into_subgraphs() -> None:
 
     assert [START, "b", "a:x", "a:y", END] == list(drawn.nodes)
     assert {(START, "a:x"), ("a:x", "a:y"), ("a:y", "b"), ("b", END)} == {(e.source, e.target) for e in drawn.edges}
+
+
+def test_xray_looks_into_a_subgraph_of_one_node() -> None:
+    inner = builder("only").add_edge(START, "only").compile()
+    graph = builder().add_node("sub", inner).add_edge(START, "sub")
+
+    assert [START, "sub:only", END] == list(graph.compile().get_graph(xray=True).nodes)
+
+
+def test_an_entrypoint_is_drawn_between_start_and_end() -> None:
+    @entrypoint()
+    def flow(n: int) -> int:
+        return n
+
+    drawn = flow.get_graph()
+
+    assert [START, "flow", END] == list(drawn.nodes)
+    assert [(START, "flow"), ("flow", END)] == [(edge.source, edge.target) for edge in drawn.edges]
+    assert "│ flow │" in drawn.draw_ascii()
+
+
+def test_a_list_in_the_metadata_is_shown_without_brackets() -> None:
+    graph = builder().add_node("n", nothing, metadata={"tags": ["a", "b"]}).add_edge(START, "n")
+
+    assert "tags = a, b</em>" in graph.compile().get_graph().draw_mermaid()
 
 
 def test_xray_stops_at_its_depth() -> None:

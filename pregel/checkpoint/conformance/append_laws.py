@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pregel.checkpoint.conformance.laws import Laws
 from pregel.checkpoint.conformance.run import Run, values_of
-from pregel.checkpoint.conformance.verbs import agree, config, refused
+from pregel.checkpoint.conformance.verbs import agree, config, fresh_id, refused
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.records import INTERRUPT, Load, Release
 from pregel.errors import InternalError, ThreadBusy, ThreadDeleted
@@ -30,6 +31,18 @@ class AppendLaws(Laws):
         agree(config(checkpoint_ns="", checkpoint_id=checkpoint), found.config)
         agree({"a": [1], "b": None}, found.checkpoint["channel_values"])
         agree([("task", "a", 2)], [tuple(write) for write in found.pending_writes or ()])
+
+    def test_a_look_shows_what_a_load_finds(self) -> None:
+        run = Run(self.saver)
+        first = run.save({"a": [1], "b": None})
+        run.write([("a", 2)])
+        last = run.save({"a": "long " * 50})
+
+        for checkpoint in (None, first, last, fresh_id()):
+            loaded = self.saver.call("load", "t", [Load("", checkpoint)]).saved[0]
+            looked = self.saver.call("look", "t", "", checkpoint)
+            agree(loaded and replace(loaded, manifest=None), looked and replace(looked, manifest=None))
+        agree(None, self.saver.call("look", "nobody", ""))
 
     def test_a_claim_shows_in_the_row_and_a_release_takes_it_away(self) -> None:
         run = Run(self.saver)

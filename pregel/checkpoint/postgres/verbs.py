@@ -142,9 +142,9 @@ def loading(flow: Callable[[], Flow[Opened]], thread: str, loads: Sequence[Load]
 def looking(flow: Callable[[], Flow[T]]) -> Flow[T]:
     """Run a flow that looks at one checkpoint in as few round trips as it takes."""
     try:
-        return (yield from said(flow(), alone=True))
-    except (JournalDamaged, *UNCLEAR):
-        pass  # a snapshot tells whether it is damaged, or was pruned meanwhile
+        return (yield from settled(lambda: said(flow(), alone=True)))
+    except JournalDamaged:
+        pass  # a snapshot tells whether it is, or was pruned meanwhile
     return (yield from reading(flow))
 
 

@@ -21,7 +21,7 @@ def describe(graph: Pregel, *, xray: int | bool = False) -> Graph:
     A conditional edge is drawn to every end of its path map, to every node and END without one. `xray` shows what is
     inside of subgraphs: True for all levels, a number for that many.
     """
-    edges = {edge for name, node in graph.nodes.items() for edge in _edges(graph, name, node)}
+    edges = {edge for name, node in graph.nodes.items() for edge in _edges(graph, name, node)} | _entries(graph)
     sources = {edge.source for edge in edges}
     edges |= {Edge(n, END) for n, node in graph.nodes.items() if n not in sources and not node.is_error_handler}
     ordered = sorted(edges, key=lambda edge: (edge.source, edge.target, edge.data or ""))
@@ -30,10 +30,21 @@ def describe(graph: Pregel, *, xray: int | bool = False) -> Graph:
     nodes = {
         name: Node(name, name, node.bound or node, _metadata(graph, name, node)) for name, node in graph.nodes.items()
     }
+    if START not in nodes:
+        nodes = {START: Node(START, START, graph), **nodes}
     if any(edge.target == END for edge in ordered):
         nodes[END] = Node(END, END)
     drawn = Graph(nodes, ordered)
     return _expanded(drawn, graph, xray) if xray else drawn
+
+
+def _entries(graph: Pregel) -> set[Edge]:
+    """The edges from START of a graph that has no such node: its input wakes the first ones."""
+    inputs = graph.input_channels
+    woken = {inputs} if isinstance(inputs, str) else set(inputs)
+    return {
+        Edge(START, name) for name, node in graph.nodes.items() if START not in graph.nodes and woken & {*node.triggers}
+    }
 
 
 def _edges(graph: Pregel, name: str, node: PregelNode) -> Iterator[Edge]:
@@ -86,7 +97,7 @@ def _expanded(drawn: Graph, graph: Pregel, xray: int | bool) -> Graph:
         for subgraph in node.subgraphs[:1]:
             inner = _trimmed(describe(subgraph, xray=deeper))
             first, last = inner.first_node(), inner.last_node()
-            if len(inner.nodes) > 1 and first is not None and last is not None:
+            if first is not None and last is not None:
                 drawn = _replaced(drawn, name, inner, first.id, last.id)
     return drawn
 

@@ -72,7 +72,8 @@ def _node(graph: Graph, node: Node) -> str:
         kind = "first" if node.id == START else "last"
         return f"\t{escaped(node.id)}([<p>{name}</p>]):::{kind}\n"
     if node.metadata:
-        rows = "\n".join(f"{key} = {value}" for key, value in node.metadata.items())
+        shown = {key: ", ".join(map(str, v)) if isinstance(v, list) else v for key, v in node.metadata.items()}
+        rows = "\n".join(f"{key} = {value}" for key, value in shown.items())
         name = f"{name}<hr/><small><em>{rows}</em></small>"
     return f"\t{escaped(node.id)}({name})\n"
 
