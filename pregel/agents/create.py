@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from pregel.agents.flow import FlowRunnable
 from pregel.agents.foreign_messages import store_foreign_messages
 from pregel.agents.middleware.base import HOOKS, NODE_HOOKS, AgentMiddleware, Hook, NodeHook
+from pregel.agents.middleware.human import HumanInTheLoopMiddleware
 from pregel.agents.middleware.requests import as_system_message
 from pregel.agents.model_node import ModelNode, structured_names
 from pregel.agents.models.base import ChatModel
@@ -112,6 +113,9 @@ class _Agent:
             kind: [hook for one in self.middleware if (hook := Hook.of(one, kind)) is not None] for kind in HOOKS
         }
         self.tools, provided = _tools(self.middleware, tools)
+        for one in self.middleware:
+            if isinstance(one, HumanInTheLoopMiddleware):
+                one.warn_of_misspelt(tool.name for tool in self.tools)
         self.strategy = as_strategy(response_format)
         store_foreign_messages()
         register_types({cls for schema in schemas_of(self.strategy) for cls in types_of(schema)})

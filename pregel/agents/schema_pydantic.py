@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
+from pregel.agents.typed_dicts import checkable
 from pregel.errors import DefinitionError
 from pregel.extras import extra
 
@@ -50,7 +51,7 @@ class Arguments:
     ) -> Arguments:
         """The parameters named in `hints`, with the descriptions in `texts`."""
         parameters = inspect.signature(function).parameters
-        fields = {key: _field(parameters[key], hint, texts.get(key)) for key, hint in hints.items()}
+        fields = {key: _field(parameters[key], checkable(hint), texts.get(key)) for key, hint in hints.items()}
         takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
         config = {"arbitrary_types_allowed": True, "extra": "allow" if takes_all else "ignore"}
         return cls(_pydantic().create_model(name, __config__=config, **dict(_named(*one) for one in fields.items())))
@@ -133,7 +134,7 @@ def _named(key: str, field: tuple[Any, Any]) -> tuple[str, tuple[Any, Any]]:
 
 @lru_cache(maxsize=256)
 def _adapter(schema: Any) -> Any:
-    return _pydantic().TypeAdapter(schema)
+    return _pydantic().TypeAdapter(checkable(schema))
 
 
 def parsed(schema: Any, value: Any) -> Any:

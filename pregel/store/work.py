@@ -23,6 +23,7 @@ from pregel.store.base.ops import (
     Result,
     SearchOp,
     TTLConfig,
+    checked_key,
     checked_namespace,
 )
 from pregel.store.base.text import get_text_at_path
@@ -121,7 +122,7 @@ def work_flow(
 
 def _add_read(work: Work, place: int, op: Any) -> None:
     if isinstance(op, GetOp):
-        work.gets.append((place, GetOp(checked_namespace(op.namespace), str(op.key), op.refresh_ttl)))
+        work.gets.append((place, GetOp(checked_namespace(op.namespace), checked_key(op.key), op.refresh_ttl)))
     elif isinstance(op, SearchOp):
         _check_page(op.limit, op.offset)
         if op.query is not None and not isinstance(op.query, str):
@@ -149,7 +150,7 @@ def _write(op: PutOp) -> Write:
     ):
         raise InvalidInputError(f"ttl is {op.ttl!r}.", fix="Give minutes above 0, or None for ever.")
     ttl = None if op.ttl is None else op.ttl * 60.0
-    return Write(namespace, str(op.key), None if op.value is None else document(op.value), ttl)
+    return Write(namespace, checked_key(op.key), None if op.value is None else document(op.value), ttl)
 
 
 def _texts(op: PutOp, fields: Sequence[str] | None) -> list[tuple[str, str]]:

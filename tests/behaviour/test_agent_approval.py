@@ -13,6 +13,7 @@ from pregel.agents.middleware import HumanInTheLoopMiddleware, after_model
 from pregel.agents.models import call_tool, call_tools
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.errors import DefinitionError
+from pregel.warnings import PregelWarning
 
 from .conftest import Runner
 
@@ -227,3 +228,21 @@ def test_only_some_calls_may_need_a_decision(run: Runner, saver: Any, thread: Th
 def test_a_review_without_decisions_is_refused() -> None:
     with pytest.raises(DefinitionError, match="allowed_decisions"):
         HumanInTheLoopMiddleware({"a": {"allowed_decisions": []}})
+
+
+@tool
+def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
+def test_a_misspelt_tool_is_warned_of_where_the_agent_is_made() -> None:
+    with pytest.warns(PregelWarning, match="'pays', .* 'pay' is there, and runs unasked") as warned:
+        create_agent(ScriptedModel([]), [pay], middleware=[HumanInTheLoopMiddleware({"pays": True})])
+
+    assert [__file__] == [one.filename for one in warned]
+
+
+@pytest.mark.parametrize("names", [{"pay": True}, {"pays": True, "pay": False}, {"send_mail": True}])
+def test_names_that_are_meant_are_not_warned_of(names: dict[str, Any]) -> None:
+    create_agent(ScriptedModel([]), [pay], middleware=[HumanInTheLoopMiddleware(names)])

@@ -500,13 +500,28 @@ def test_budgets_of_calls_seconds_and_money(run: Runner) -> None:
 
     assert 3 == spent(max_calls=3)["calls"]
     assert 20 == spent(max_seconds=15, clock=lambda: next(ticks))["seconds"]
-    with pytest.raises(DefinitionError, match="no price"):
-        spent(max_money=1.0)
+    with pytest.raises(DefinitionError, match="'scripted' has no price"):
+        spent(max_money=1.0, prices={"another": (1.0, 1.0)})
     with pytest.raises(BudgetExceededError) as raised:
         spent(max_money=1e-9, prices={"scripted": (1.0, 1.0)}, exit_behavior="error")
     assert raised.value.spent["money"] > 0
-    with pytest.raises(DefinitionError, match="needs a limit"):
-        BudgetMiddleware()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "needs a limit"),
+        ({"max_calls": -1}, "max_calls is -1"),
+        ({"max_tokens": "500"}, "max_tokens is '500'"),
+        ({"max_seconds": float("nan")}, "max_seconds is nan"),
+        ({"max_money": 1.0}, "no model has a price"),
+        ({"max_money": 1.0, "prices": {"m": 3}}, "price of 'm' is 3"),
+        ({"max_calls": 1, "exit_behavior": "stop"}, "exit_behavior is 'stop'"),
+    ],
+)
+def test_a_budget_that_would_limit_nothing_or_fail_later_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(DefinitionError, match=said):
+        BudgetMiddleware(**options)
 
 
 @pytest.mark.acceptance("S0-22")

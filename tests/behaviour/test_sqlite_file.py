@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +145,27 @@ def test_closing_waits_for_the_read_that_is_under_way(saver: SqliteSaver) -> Non
         closed_early = wait([closing], timeout=0.05).done
         go.set()
         assert (reading.result(), closed_early, closing.result()) == (1, set(), None)
+
+
+def test_closing_takes_no_writers_turn_away(saver: SqliteSaver) -> None:
+    """Else the lock on the file's queue goes under a writer, and then nobody writes any more."""
+    Run(saver).save({"a": 1})
+    early: list[bool] = []
+
+    with ThreadPoolExecutor(1) as threads:
+
+        def hear(frame: object, event: str, arg: object) -> None:
+            if event == "c_call" and arg is os.close:  # it leaves the queue: another thread begins to write now
+                writing.append(threads.submit(saver.intern, ["name"]))
+                early.append(bool(wait(writing, timeout=0.05).done))
+
+        writing: list[Future[None]] = []
+        sys.setprofile(hear)
+        try:
+            saver.database.close()
+        finally:
+            sys.setprofile(None)
+        assert (early, [one.result() for one in writing]) == ([False], [None])
 
 
 # -- a connection of the user ------------------------------------------------------------------------------------------

@@ -460,3 +460,9 @@ def test_a_new_process_goes_on_where_a_thread_stopped(tmp_path: Path) -> None:
 
     assert [message.text for message in results(state)] == ["Wrote /a.txt.", "seen"]
     assert state["files"]["/a.txt"]["content"] == "x"
+
+
+@pytest.mark.parametrize("given", [{"skills": "/skills"}, {"memory": "/AGENTS.md"}])
+def test_one_path_in_the_place_of_a_list_is_refused(given: Any) -> None:
+    with pytest.raises(DefinitionError, match="Put it in a list"):
+        create_deep_agent(ScriptedModel([]), **given)

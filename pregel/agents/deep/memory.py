@@ -49,6 +49,8 @@ class MemoryMiddleware(AgentMiddleware):
     ) -> None:
         if system_prompt is not None and "{agent_memory}" not in system_prompt:
             raise DefinitionError("The section for memory has no place for it.", fix="Put {agent_memory} into it.")
+        if isinstance(sources, str):
+            raise DefinitionError(f"The memory {sources!r} is no list.", fix=f"Put it in a list: [{sources!r}].")
         self.backend, self.sources = backend, list(sources)
         self.add_cache_control, self.system_prompt = add_cache_control, system_prompt or "{agent_memory}"
 

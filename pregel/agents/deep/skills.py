@@ -76,6 +76,8 @@ class SkillsMiddleware(AgentMiddleware):
     ) -> None:
         if system_prompt is not None and "{skills}" not in system_prompt:
             raise DefinitionError("The section for skills has no place for them.", fix="Put {skills} into it.")
+        if isinstance(sources, str):
+            raise DefinitionError(f"The skills {sources!r} are no list.", fix=f"Put it in a list: [{sources!r}].")
         self.backend, self.system_prompt = backend, system_prompt
         self.sources = [source if isinstance(source, str) else source[0] for source in sources]
 

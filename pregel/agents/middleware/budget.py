@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -84,6 +85,25 @@ class BudgetMiddleware(AgentMiddleware):
                 "A budget needs a limit.", fix="Give max_tokens=, max_calls=, max_seconds= or max_money=."
             )
         self.prices, self.exit_behavior, self.clock = dict(prices or {}), exit_behavior, clock
+        self._check()
+
+    def _check(self) -> None:
+        """DefinitionError for limits and prices that are none, before anything is spent."""
+        for what, limit in self.limits.items():
+            if limit is not None and not _is_amount(limit):
+                raise DefinitionError(f"max_{what} is {limit!r}.", fix="Give a number from 0 on, or leave it out.")
+        for name, price in self.prices.items():
+            if not (isinstance(price, Sequence) and len(price) == 2 and all(map(_is_amount, price))):
+                raise DefinitionError(
+                    f"The price of {name!r} is {price!r}.", fix="Give (input, output), for a million tokens each."
+                )
+        if self.limits["money"] is not None and not self.prices:
+            raise DefinitionError(
+                "Money is limited, and no model has a price.",
+                fix="Give prices={model name: (input, output)}, for a million tokens each.",
+            )
+        if self.exit_behavior not in ("end", "error"):
+            raise DefinitionError(f"exit_behavior is {self.exit_behavior!r}.", fix="Use 'end' or 'error'.")
 
     @inline
     @hook_config(can_jump_to=["end"])
@@ -122,6 +142,10 @@ class BudgetMiddleware(AgentMiddleware):
                 fix=f"Give prices={{{name!r}: (input, output)}}, for a million tokens each.",
             )
         return self.prices.get(name, (0.0, 0.0))
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _tokens(request: ModelRequest, result: Sequence[BaseMessage]) -> tuple[int, int]:

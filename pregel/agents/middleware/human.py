@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from pregel.agents.history import last_answer, pending_calls
@@ -21,6 +21,7 @@ from pregel.agents.state import AgentState, PrivateStateAttr
 from pregel.errors import DefinitionError
 from pregel.messages import ToolMessage
 from pregel.types import interrupt
+from pregel.warnings import warn_caller
 
 DecisionType = Literal["approve", "edit", "reject", "respond"]
 DECISIONS: tuple[DecisionType, ...] = ("approve", "edit", "reject", "respond")
@@ -80,7 +81,23 @@ class HumanInTheLoopMiddleware(AgentMiddleware):
         interrupt_mode: Literal["batched", "per_call"] = "batched",
     ) -> None:
         self.interrupt_on = {name: _config(name, given) for name, given in interrupt_on.items() if given is not False}
+        self._settled = frozenset(interrupt_on)  # names that somebody thought about, True or False
         self.description_prefix, self.edit_notice, self.mode = description_prefix, edit_notice, interrupt_mode
+
+    def warn_of_misspelt(self, tools: Iterable[str]) -> None:
+        """PregelWarning for a name that is almost a tool's: that tool would run without being asked about.
+
+        Other names that no tool has are left alone: a hook may bring their tools along later.
+        """
+        from difflib import get_close_matches  # only somebody who names other tools pays for it
+
+        known = set(tools)
+        for name in sorted(self.interrupt_on.keys() - known):
+            for near in get_close_matches(name, sorted(known - self._settled), n=1):
+                warn_caller(
+                    f"A person is to be asked about the tool {name!r}, which the agent does not have; {near!r} "
+                    f"is there, and runs unasked. Write {near!r}, or add {{{near!r}: False}} if that is meant."
+                )
 
     @inline
     @hook_config(can_jump_to=[])

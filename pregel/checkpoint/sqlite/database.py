@@ -138,9 +138,11 @@ class Database:
             self._leave()
 
     def _leave(self) -> None:
-        if self._turn is not None:
-            self._turn.give()
-        self._write_lock.release()
+        try:
+            if self._turn is not None:
+                self._turn.give()
+        finally:
+            self._write_lock.release()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -260,8 +262,8 @@ class Database:
         with self._read_lock, self._write_lock:  # in the order in which a reader takes them
             self.closed = True
             self._close()
-        if self._turn is not None:
-            self._turn.close()
+            if self._turn is not None:  # nobody else is in it, or about to be
+                self._turn.close()
 
     def __del__(self) -> None:
         if hasattr(self, "_turn"):  # its construction came to an end

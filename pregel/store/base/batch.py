@@ -14,7 +14,16 @@ from typing import Any, Literal, cast
 from pregel.errors import AsyncOnlyError
 from pregel.store.base.contract import BaseStore, listing
 from pregel.store.base.items import Item, SearchItem
-from pregel.store.base.ops import NOT_PROVIDED, NamespacePath, NotProvided, Op, PutOp, Result, checked_namespace
+from pregel.store.base.ops import (
+    NOT_PROVIDED,
+    NamespacePath,
+    NotProvided,
+    Op,
+    PutOp,
+    Result,
+    checked_key,
+    checked_namespace,
+)
 
 Asked = tuple[Op, "asyncio.Future[Any]"]
 
@@ -82,7 +91,7 @@ class AsyncBatchedBaseStore(BaseStore):
         await self._ask(self._put(namespace, key, value, index, ttl))
 
     async def adelete(self, namespace: tuple[str, ...], key: str) -> None:
-        await self._ask(PutOp(checked_namespace(namespace, written=True), str(key), None))
+        await self._ask(PutOp(checked_namespace(namespace, written=True), checked_key(key), None))
 
     async def alist_namespaces(
         self,

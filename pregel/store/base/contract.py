@@ -25,6 +25,7 @@ from pregel.store.base.ops import (
     Result,
     SearchOp,
     TTLConfig,
+    checked_key,
     checked_namespace,
 )
 
@@ -89,7 +90,7 @@ class BaseStore(ABC):
 
     def delete(self, namespace: Namespace, key: str) -> None:
         """Remove an item; nothing happens when there is none."""
-        self.batch([PutOp(checked_namespace(namespace, written=True), str(key), None)])
+        self.batch([PutOp(checked_namespace(namespace, written=True), checked_key(key), None)])
 
     def list_namespaces(
         self,
@@ -138,7 +139,7 @@ class BaseStore(ABC):
 
     async def adelete(self, namespace: Namespace, key: str) -> None:
         """`delete`, awaited."""
-        await self.abatch([PutOp(checked_namespace(namespace, written=True), str(key), None)])
+        await self.abatch([PutOp(checked_namespace(namespace, written=True), checked_key(key), None)])
 
     async def alist_namespaces(
         self,
@@ -160,7 +161,7 @@ class BaseStore(ABC):
         return (self.ttl_config or {}).get("refresh_on_read", True)
 
     def _get(self, namespace: Namespace, key: str, refresh_ttl: bool | None) -> GetOp:
-        return GetOp(checked_namespace(namespace), str(key), self._refresh(refresh_ttl))
+        return GetOp(checked_namespace(namespace), checked_key(key), self._refresh(refresh_ttl))
 
     def _search(
         self,
@@ -183,7 +184,7 @@ class BaseStore(ABC):
             ttl = (self.ttl_config or {}).get("default_ttl")
         elif ttl is not None and not self.supports_ttl:
             raise NotBuiltError(f"Items of {type(self).__name__} have no time to live.", fix="Leave `ttl` out.")
-        return PutOp(tuple(namespace), str(key), value, index, ttl)
+        return PutOp(tuple(namespace), checked_key(key), value, index, ttl)
 
 
 def listing(

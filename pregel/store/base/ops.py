@@ -129,6 +129,13 @@ def checked_namespace(namespace: tuple[str, ...], *, written: bool = False) -> t
         return _checked(tuple(namespace), written) if isinstance(namespace, list) else _check(namespace, written)
 
 
+def checked_key(key: object) -> str:
+    """The key as text; InvalidInputError for None, which would be the one item of all who have no key."""
+    if key is None:
+        raise InvalidInputError("None is no key of an item.", fix="Give a text.")
+    return str(key)
+
+
 def _check(namespace: tuple[str, ...], written: bool) -> tuple[str, ...]:
     if not isinstance(namespace, tuple):
         raise InvalidNamespaceError(f"{namespace!r} is no namespace.")

@@ -169,6 +169,15 @@ class StoreLaws(FilterLaws):
 
         assert self.namespaces() == []
 
+    def test_none_is_no_key(self) -> None:
+        for verb, more in (("put", ({},)), ("get", ()), ("delete", ())):
+            assert isinstance(self.refused(verb, ("a",), None, *more), InvalidInputError)
+        key: Any = None
+        for op in (PutOp(("a",), key, {}), GetOp(("a",), key)):
+            assert isinstance(self.refused("batch", [op]), InvalidInputError)
+
+        assert self.namespaces() == []
+
     def test_namespaces_are_listed_sorted_once_each(self) -> None:
         given = [("b",), ("a", "c"), ("a",), ("a!", "b"), ("a", "b", "c")]
         for namespace in given:
