@@ -157,10 +157,18 @@ class FirstTier:
         """Store writes. One whose value is refused costs the others nothing, but no checkpoint will apply them."""
         for record in records:
             try:
+                if len(record.writes) > 1:
+                    self._try_values(record)
                 yield self._put_writes(thread, record)
             except SerializationError as error:
                 self._refused = self._refused or error
                 self._torn.add(record.checkpoint)
+
+    def _try_values(self, record: TaskRecord) -> None:
+        """Raise what the saver's serialiser would: a saver may keep what stands before the value that it refuses."""
+        dumps = getattr(getattr(self.saver, "serde", None), "dumps_typed", None)
+        for _, value in record.writes if dumps is not None else ():
+            dumps(value)
 
     def _put_writes(self, thread: str, record: TaskRecord) -> _Call:
         config = self._config(thread, record.ns, record.checkpoint)

@@ -6,7 +6,6 @@ from planted.bug import Edit, Mutant, mutant
 
 FLAT = "tests/simulation/test_explore_flat.py::test_a_fan_out_ends_the_same_in_every_order_and_after_every_death"
 DEEP = "tests/simulation/test_explore_deep.py::test_subgraphs_in_sends_survive_every_death_at_every_level"
-MANY = "tests/simulation/test_explore_deep.py::test_subgraphs_survive_every_death_in_many_orders"
 TYPED = "tests/simulation/test_explore_deep.py::test_subgraphs_whose_input_is_made_by_user_code_survive_every_death"
 ANSWERS = "tests/simulation/test_explore_questions.py::test_an_answer_survives_every_death_of_the_run_that_got_it"
 ASYNC = "tests/simulation/test_explore_durability.py::test_a_fan_out_ends_the_same_after_every_death[async]"
@@ -157,11 +156,11 @@ MUTANTS = (
     ),
     mutant(
         "the second half of a subgraph task starts after it was cancelled",
-        MANY,
+        "tests/behaviour/test_subgraph_state.py"
+        "::test_the_output_of_a_subgraph_is_not_routed_when_its_sibling_failed_in_the_meantime",
         "pregel/engine/family.py",
         "elif task in self.leaving:",
         "elif False:",
-        says="[rules]",
     ),
     mutant(
         "a subgraph begins when its input was read during a cancellation",

@@ -9,11 +9,12 @@ import pytest
 
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.errors import InvalidUpdateError, SubgraphNotFoundError
-from pregel.graph import START, StateGraph
+from pregel.graph import END, START, StateGraph
 from pregel.types import Command, Send, interrupt
 
 from .conftest import Runner
 from .marks import Saver, State, Thread, chain, mark, parallel
+from .workers import Gate, all_in_one_batch, all_news_is_posted
 
 
 def asks(name: str) -> Any:
@@ -306,3 +307,27 @@ def test_sixty_five_children_of_one_parent_ask_and_are_answered(thread: Thread) 
     end = app.invoke(Command(resume={question.id: question.value for question in asked}), thread("1"))
 
     assert [str(n) for n in range(65)] == end["a"]
+
+
+def test_the_output_of_a_subgraph_is_not_routed_when_its_sibling_failed_in_the_meantime(
+    run: Runner, memory: Saver, thread: Thread
+) -> None:
+    routed: list[str] = []
+    gate = Gate()
+
+    def bad(state: State) -> None:
+        raise ValueError("no")
+
+    def route(state: State) -> str:
+        routed.append("sub")
+        return END
+
+    inner = parallel("x", x=gate.holds(mark("x"))).compile()
+    graph = parallel("bad", "sub", sub=inner, bad=gate.shows(bad))
+    graph.add_conditional_edges("sub", route)
+
+    with pytest.raises(ValueError, match="no"):
+        all_in_one_batch(run, graph.compile(checkpointer=memory), thread("1"), gate)
+
+    all_news_is_posted()
+    assert routed == []

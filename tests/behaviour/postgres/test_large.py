@@ -101,7 +101,7 @@ def test_an_append_above_a_gigabyte_lands(saver: PostgresSaver, ask: Callable[..
     append = run.blank()
     assert isinstance(run.ledger, Ledger)
     task, value = str(uuid.uuid4()), bytes(14 << 20)  # the server compresses it
-    run.add_writes(append, [("a", value)] * 80, task=task)
+    run.add_writes(append, [("b", value)] * 80, task=task)  # "a" would name what is saved below
     run.add_save(append, {"a": value})
     assert verbs.weight(append) > 1 << 30
 

@@ -179,6 +179,7 @@ class ValuesByVersionOnly(ByVersion):
         return 1 if current is None else current + 1
 
 
+RANDOM = (pytest.mark.slow, pytest.mark.timeout(400))  # what is found is made smaller, which takes a while
 FAULTS = [
     (Aliasing, "test_what_the_caller_does_to_a_value_later_changes_nothing"),
     (Aliasing, "test_what_is_done_to_a_value_that_was_given_out_changes_nothing"),
@@ -194,10 +195,10 @@ FAULTS = [
     (DeletesByPrefix, "test_other_threads_stay"),
     (StandingVersions, "test_versions_rise"),
     (ValuesByVersionOnly, "test_branches_from_one_checkpoint_keep_their_own_values"),
-    pytest.param(LosesMetadata, "test_random_calls_agree_with_a_dict", marks=pytest.mark.slow),
-    pytest.param(LastWriteWins, "test_random_calls_agree_with_a_dict", marks=pytest.mark.slow),
-    pytest.param(ForgetsParents, "test_random_calls_agree_with_a_dict", marks=pytest.mark.slow),
-    pytest.param(BeforeIsIncluded, "test_random_calls_agree_with_a_dict", marks=pytest.mark.slow),
+    pytest.param(LosesMetadata, "test_random_calls_agree_with_a_dict", marks=RANDOM),
+    pytest.param(LastWriteWins, "test_random_calls_agree_with_a_dict", marks=RANDOM),
+    pytest.param(ForgetsParents, "test_random_calls_agree_with_a_dict", marks=RANDOM),
+    pytest.param(BeforeIsIncluded, "test_random_calls_agree_with_a_dict", marks=RANDOM),
 ]
 
 
