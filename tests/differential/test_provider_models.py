@@ -26,7 +26,7 @@ CONFIG: Any = {"configurable": {"thread_id": "t"}}
 CALLS = [{"id": "c1", "name": "double", "args": {"n": 21}}, {"id": "c2", "name": "double", "args": {"n": 2}}]
 
 
-@tool  # type: ignore[misc, unused-ignore]  # untyped where it is not installed
+@tool  # type: ignore[untyped-decorator, unused-ignore]  # it has no types where it is not installed
 def double(n: int) -> int:
     """Double a number."""
     return n * 2
