@@ -8,7 +8,7 @@ from pregel.agents.deep import create_deep_agent
 from pregel.agents.models import ScriptedModel, call_tool
 
 MARK = {"type": "ephemeral"}
-SCRIPT = [call_tool("ls", {"path": "/"}), "Nothing is there."]
+SCRIPT: list[Any] = [call_tool("ls", {"path": "/"}), "Nothing is there."]
 
 
 class Anthropic(ScriptedModel):

@@ -16,7 +16,6 @@ import pytest
 from pregel.agents.deep import create_deep_agent
 from pregel.agents.middleware import TodoListMiddleware
 from pregel.agents.models import ScriptedModel, call_tool, call_tools
-from pregel.messages import AIMessage
 from tests.kill.test_sqlite_every_append import Killing, When, forked
 
 ROOT = Path(__file__).parents[2]
@@ -33,17 +32,17 @@ DONE = {
 def build(saver: Any, log: Path) -> Any:
     """An agent that keeps todos, writes and edits a file, and has a subagent write one beside it."""
 
-    def asked(request: Any, who: str, *answers: AIMessage | str) -> AIMessage | str:
+    def asked(request: Any, who: str, *answers: Any) -> Any:
         turn = sum(message.type == "ai" for message in request.messages)
         with log.open("a") as file:
             file.write(f"{who} {turn}\n")
         return answers[turn]
 
-    def part(request: Any) -> AIMessage | str:
+    def part(request: Any) -> Any:
         write = call_tool("write_file", {"file_path": "/part.md", "content": "of the subagent"}, id="s1")
         return asked(request, "part", write, "The part is done.")
 
-    def lead(request: Any) -> AIMessage | str:
+    def lead(request: Any) -> Any:
         begin = call_tools(
             call_tool("write_todos", {"todos": [{"content": "part", "status": "in_progress"}]}, id="t1"),
             call_tool("write_file", {"file_path": "/notes.md", "content": "one"}, id="w1"),
@@ -52,7 +51,7 @@ def build(saver: Any, log: Path) -> Any:
         edit = call_tool("edit_file", {"file_path": "/notes.md", "old_string": "one", "new_string": "two"}, id="e1")
         return asked(request, "lead", begin, edit, "All is done.")
 
-    spec = {"name": "part", "description": "Does a part.", "system_prompt": "Do it.", "model": ScriptedModel(part)}
+    spec: Any = {"name": "part", "description": "Does a part.", "system_prompt": "Do it.", "model": ScriptedModel(part)}
     return create_deep_agent(
         ScriptedModel(lead), subagents=[spec], middleware=[TodoListMiddleware()], checkpointer=saver
     )
