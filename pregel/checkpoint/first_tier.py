@@ -167,8 +167,9 @@ class FirstTier:
     def _try_values(self, record: TaskRecord) -> None:
         """Raise what the saver's serialiser would: a saver may keep what stands before the value that it refuses."""
         dumps = getattr(getattr(self.saver, "serde", None), "dumps_typed", None)
-        for _, value in record.writes if dumps is not None else ():
-            dumps(value)
+        if dumps is not None:
+            for _, value in record.writes:
+                dumps(value)
 
     def _put_writes(self, thread: str, record: TaskRecord) -> _Call:
         config = self._config(thread, record.ns, record.checkpoint)
