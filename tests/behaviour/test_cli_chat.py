@@ -24,6 +24,8 @@ AGENTS = """
     from pregel.agents import ScriptedModel, create_agent, tool
     from pregel.agents.middleware import HumanInTheLoopMiddleware
     from pregel.agents.models import call_tool, call_tools
+    from pregel.agents.models.scripted import Turn
+    from pregel.messages import AIMessageChunk
     from pregel.graph import START, StateGraph
 
     @tool
@@ -58,6 +60,8 @@ AGENTS = """
                 return call_tool("fail")
             case "break":
                 return ConnectionError("the model is gone")
+            case "half":
+                return Turn(chunks=[AIMessageChunk("Half of "), AIMessageChunk("it")], error=ConnectionError("gone"))
             case "escape":
                 return "a\\x1b[2Jb"
         return f"You said {last.text!r} in turn {sum(one.type == 'human' for one in request.messages)}."
@@ -165,6 +169,13 @@ def test_a_failed_run_is_told_and_leaves_its_exit_code(chat: Chat) -> None:
     assert "You said 'hello' in turn 2." in out
 
     assert 1 == chat("break")[0]
+
+
+def test_words_show_before_the_answer_is_whole(chat: Chat) -> None:
+    code, out, _ = chat("half", agent="free")
+
+    assert 1 == code
+    assert "Half of it" in out
 
 
 def test_a_run_that_was_cut_off_goes_on_with_an_empty_line(chat: Chat) -> None:
