@@ -143,7 +143,7 @@ def _root_values(tno: int, ns: int, addresses: Iterable[Address]) -> Flow[None]:
 
 def _named(tno: int, ns: int, name: str) -> Flow[list[Address]]:
     """The rows that writes name: these stay, whatever becomes of the checkpoint that they were made for."""
-    return [(channel, int(blob)) for channel, blob in (yield Sql("named_rows", (tno, ns, name)))]
+    return [(channel, int(blob)) for channel, blob in (yield Sql("named_places", (tno, ns, name)))]
 
 
 def _reached(rows: Sequence[Row], addresses: Iterable[Address]) -> set[Address]:

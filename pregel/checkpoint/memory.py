@@ -369,7 +369,7 @@ class InMemorySaver(JournalSaver):
     def _do_value_keys(self, tno: int, ns: int) -> list[Row]:
         return [(*key[1:], row.prev) for key, row in self._numbers[tno].values.items() if key[0] == ns]
 
-    def _do_named_rows(self, tno: int, ns: int, kind: str) -> list[Row]:
+    def _do_named_places(self, tno: int, ns: int, kind: str) -> list[Row]:
         under = (rows for (number, _), rows in self._numbers[tno].writes.items() if number == ns)
         return [(row.channel, row.blob) for rows in under for row in rows.values() if row.type == kind]
 

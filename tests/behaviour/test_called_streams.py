@@ -289,6 +289,7 @@ def reading() -> Any:
     return chain("node", "after", node=node).compile()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
 def test_every_death_ends_in_the_same_state(durability: Any) -> None:
     turns = [{"a": ["in"]}, Command(resume="one"), Command(resume="two")]

@@ -51,7 +51,7 @@ _ASKED = """
     make_thread touch add_namespaces add_checkpoints add_values add_writes delete_checkpoint
     lock_thread tombstone add_tombstone
     delete_writes delete_values delete_checkpoints delete_namespaces delete_thread
-    heads namespaces value_keys named_rows threads_of_run stale set_parent rewrite_checkpoint bump_gen
+    heads namespaces value_keys named_places threads_of_run stale set_parent rewrite_checkpoint bump_gen
     prune_checkpoints prune_writes delete_writes_of delete_value promote_cache drop_namespace sweep_tombstones
     copy_thread copy_namespaces copy_checkpoints copy_values copy_writes
     chunks chunk_end pending_chunks empty_chunks drop_chunks delete_chunks copy_chunks

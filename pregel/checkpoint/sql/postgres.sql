@@ -283,7 +283,7 @@ SELECT ns, text FROM pregel_namespaces WHERE tno = $1
 -- value_keys: what identifies a namespace's values, and what each hangs on
 SELECT channel, at, kind, prev FROM pregel_channel_values WHERE tno = $1 AND ns = $2
 
--- named_rows: channel and place of the deltas, or whole values, that writes of a namespace name; $3 their type
+-- named_places: channel and place of the deltas, or whole values, that writes of a namespace name; $3 their type
 SELECT channel, blob FROM pregel_writes WHERE tno = $1 AND ns = $2 AND type = $3
 
 -- threads_of_run: the threads in which a run made checkpoints

@@ -232,7 +232,7 @@ SELECT ns, text FROM pregel_namespaces WHERE tno = ?
 -- value_keys: what identifies a namespace's values, and what each hangs on
 SELECT channel, at, kind, prev FROM pregel_channel_values WHERE tno = ? AND ns = ?
 
--- named_rows: channel and place of the deltas, or whole values, that writes of a namespace name; ?3 their type
+-- named_places: channel and place of the deltas, or whole values, that writes of a namespace name; ?3 their type
 SELECT channel, blob FROM pregel_writes WHERE tno = ? AND ns = ? AND type = ?
 
 -- threads_of_run: the threads in which a run made checkpoints
