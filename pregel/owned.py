@@ -59,6 +59,8 @@ class Owned(Generic[T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is GeneratorExit and self.ag_running:
+            return  # the owner is thrown away while it waits inside, and so is this one: nobody can await its end
         await self.aclose()
 
 
