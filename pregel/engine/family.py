@@ -7,7 +7,7 @@
 3. A subgraph task has two ends that may call user code, reading its input and writing its output; then they run as
    ordinary task bodies (`enter`, `leave`) in the driver. Where they call none they are done here.
 4. At most `ROOM` children of one parent are live; the others wait in that parent's line, so a parent of thousands
-   the memory of a few.
+   costs the memory of a few.
 5. What a child leaves to be stored when it ends goes into the same Step as what its siblings want. Its parent hears of
    the end once that was performed; at once when it left nothing.
 """

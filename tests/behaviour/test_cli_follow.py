@@ -118,6 +118,19 @@ def test_a_call_that_is_wrong_is_told_so(capsys: Captured) -> None:
     assert "offset is -1" in capsys.readouterr().err
 
 
+def stopped(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What a program says when Ctrl-C is pressed: twice, if the interpreter dropped the first.
+
+    It drops one that comes inside a weak reference's callback, as while a module is imported.
+    """
+    process.send_signal(signal.SIGINT)
+    try:
+        return process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        return process.communicate(timeout=60)
+
+
 def test_ctrl_c_stops_the_follower_and_says_where_to_go_on(here: Path) -> None:
     with SqliteSaver.from_conn_string("pregel.db") as saver:
         main([*RUN, "--journal-stream"])
@@ -129,10 +142,9 @@ def test_ctrl_c_stops_the_follower_and_says_where_to_go_on(here: Path) -> None:
         ) as process:
             assert process.stdout is not None
             chunks = [json.loads(process.stdout.readline()) for _ in range(3)]
-            process.send_signal(signal.SIGINT)
-            _, told = process.communicate(timeout=60)
+            _, told = stopped(process)
 
     assert [0, 1, 2] == [chunk["offset"] for chunk in chunks]
     assert 130 == process.returncode
     said = "pregel: Stopped by Ctrl-C; the run is not. To follow it from here on: --offset "
-    assert told in (f"{said}3\n", f"{said}2\n")  # the third may have been written and not counted yet
+    assert told.endswith((f"{said}3\n", f"{said}2\n"))  # the third may have been written and not counted yet
