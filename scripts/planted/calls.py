@@ -88,7 +88,7 @@ MUTANTS = (
         "call: a failure that ended its caller is kept",
         f"{REPLAY}::test_a_failure_that_ended_its_caller_is_tried_again",
         "pregel/engine/calls.py",
-        "if call not in self.passed_by or comes_from(error, failure.error):",
+        "if not went_on or comes_from(error, failure.error):",
         "if False:",
     ),
     mutant(

@@ -193,7 +193,7 @@ MUTANTS = (
         "a node makes one more value although its run makes way",
         f"{WAY}::test_a_blocking_node_is_met_at_its_next_step[sync-memory]",
         "pregel/engine/running.py",
-        "        if not known:\n            self.make_way()\n",
+        "        else:\n            self.make_way()\n",
         "",
     ),
     mutant(

@@ -217,9 +217,9 @@ MUTANTS = (
         "awaiting: a cancellation cuts a load and an append in two",
         "tests/simulation/test_cancel_async.py",
         "pregel/engine/drive_async.py",
-        "            await whole(lambda: self._journaled(journal, step, events))\n",
-        "            try:\n                await self._journaled(journal, step, events)\n"
-        "            except asyncio.CancelledError:\n                self.sound = True\n                raise\n",
+        "        await (work if journal.at_once else whole(lambda: work))\n",
+        "        try:\n            await work\n"
+        "        except asyncio.CancelledError:\n            self.sound = True\n            raise\n",
     ),
     mutant(
         "async: an append is held back with the one before",
