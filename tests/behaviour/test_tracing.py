@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -284,8 +285,8 @@ def test_steps_are_timed(run: Runner, traces: Traces) -> None:
 class Slow(SqliteSaver):
     """A saver whose appends, once a run has begun, wait until they may go on."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(sqlite3.connect(path, check_same_thread=False))
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(connection)
         self.may_go_on = threading.Event()
 
     def append(self, append: Append) -> Receipt:
@@ -294,14 +295,16 @@ class Slow(SqliteSaver):
 
 
 def test_what_waits_to_be_stored_is_counted(run: Runner, traces: Traces, tmp_path: Path) -> None:
-    saver, waiting = Slow(tmp_path / "threads.db"), []
+    waiting: list[float] = []
 
     def look(state: State) -> None:
         waiting.append(traces.metrics()["pregel.saves.pending"].value)
         saver.may_go_on.set()
 
-    app = chain("one", "two", two=look).compile(checkpointer=saver)
-    run.invoke(app, EMPTY, {"configurable": {"thread_id": "1"}}, durability="async")
+    with closing(sqlite3.connect(tmp_path / "threads.db", check_same_thread=False)) as connection:
+        saver = Slow(connection)
+        app = chain("one", "two", two=look).compile(checkpointer=saver)
+        run.invoke(app, EMPTY, {"configurable": {"thread_id": "1"}}, durability="async")
 
     assert [*waiting, traces.metrics()["pregel.saves.pending"].value] == [1, 0]
 
