@@ -577,7 +577,12 @@ class AwaitingDriver:
 
 
 def never_begins(job: asyncio.Task[None]) -> bool:
-    """Cancel an asyncio task; whether it had not begun: then nothing of it runs, also not what posts its end."""
+    """Cancel an asyncio task; whether it had not begun: then nothing of it runs, also not what posts its end.
+
+    One that has begun swallows its cancellation; one that is cancelled was so before, as by the end of its loop.
+    """
+    if job.cancelled():
+        return True
     job.cancel()
     body: Any = job.get_coro()
     return body is not None and inspect.getcoroutinestate(body) == inspect.CORO_CREATED

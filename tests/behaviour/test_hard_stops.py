@@ -312,6 +312,19 @@ def test_a_run_that_the_end_of_its_loop_cancels_gives_its_thread_back(saver: Sav
     assert asyncio.run(app.ainvoke(None, thread("1"))) == {"a": ["x", "y"]}
 
 
+@pytest.mark.timeout(30)
+def test_nodes_that_the_end_of_a_loop_cancels_before_they_begin_are_not_waited_for() -> None:
+    app = parallel("x", "y", x=waiting("x", 1), y=waiting("y", 1)).compile()
+    left: list[asyncio.Task[Any]] = []
+
+    async def leave_behind() -> None:
+        left.append(asyncio.create_task(app.ainvoke({"a": []})))  # makes its nodes' tasks in the loop's last turn
+
+    asyncio.run(leave_behind())
+
+    assert left[0].cancelled()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_that_closes_its_copy_of_a_stream_leaves_the_run_alone(saver: Saver, thread: Thread) -> None:
     app = chain("x", "y", "z").compile(checkpointer=saver)
