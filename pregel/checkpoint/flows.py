@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from pregel.checkpoint.chains import CacheUnreadableError, Chains, Wanted
+from pregel.checkpoint.chains import CacheUnreadableError, Chains, Name, Wanted
 from pregel.checkpoint.decode import Decoder, UnknownNameError, filters
 from pregel.checkpoint.keys import Names, id_bytes, id_text, thread_digest
 from pregel.checkpoint.logs import NAMING
@@ -260,12 +260,7 @@ def saved_flow(
     for write in writes:
         if write.checkpoint in under:
             under[write.checkpoint].append(write)
-    named = {
-        (write.type, write.channel, int(write.blob))
-        for found in under.values()
-        for write in found
-        if write.type in NAMING
-    }
+    named = _names_in(write for found in under.values() for write in found)
     if recent is not None and wanted:
         yield from _recall(recent, tno, rows[0], wanted, chains)
     while True:
@@ -288,6 +283,11 @@ def saved_flow(
             if not found:
                 raise
             decoder.names.learn(found)
+
+
+def _names_in(writes: Iterable[WriteRow]) -> set[Name]:
+    """The rows that writes name instead of saying their value."""
+    return {(write.type, write.channel, int(write.blob)) for write in writes if write.type in NAMING}
 
 
 def _recall(recent: RecentLists, tno: int, row: CheckpointRow, wanted: Iterable[Wanted], chains: Chains) -> Flow[None]:
