@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pregel.engine.running import Running
     from pregel.engine.task import Task
 
+NOTHING = frozenset[str]()
+NO_ANSWERS: Mapping[str, Any] = {}
 LIVE = frozenset(("custom", "messages", "tools"))  # modes that node code writes to while it runs
 Post = Callable[[tuple[str, str, Any], "Running"], None]
 Multiplex = Callable[["Flow[Step]", "Iterable[Task]", "Frame"], "Flow[Step]"]
@@ -191,7 +193,7 @@ class Frame:
         self.recalled: dict[str, list[Write]] = {}  # what calls and memos of the pending step are stored
         self.inside: Running | None = None  # the task of another frame that runs this graph
         self.home = home  # stands in for a checkpoint id where nothing is stored: the task that runs this graph
-        self.answers = answers or {}  # interrupt id -> answer, for a graph that stores none itself
+        self.answers = answers or NO_ANSWERS  # interrupt id -> answer, for a graph that stores none itself
         self.journal = None if graph.checkpointer is False and not is_root else run.journal
         self.graph = graph
         self.plan: Plan = graph.plan
@@ -208,15 +210,15 @@ class Frame:
             self.parents, self.metadata = {}, {"parents": {}, **run.metadata}
         else:
             self.parents, self.metadata = around.within()
-        self.state = State(self.plan)
+        self.state = State(self.plan, stored=self.journal is not None)
         self.output_keys: str | tuple[str, ...] = graph.output_keys if output_keys is None else output_keys
         self.stream_keys: str | tuple[str, ...] = graph.stream_keys if output_keys is None else output_keys
-        self.shows = run.modes if run.subgraphs or is_root else frozenset[str]()
-        self.traced = bool(self.shows) and not self.shows.isdisjoint(TRACES)
+        self.shows = shows = run.modes if run.subgraphs or is_root else NOTHING
+        self.traced = bool(shows) and not shows.isdisjoint(TRACES)
         self.traced_id = ""  # the checkpoint that has shown
         self.before: frozenset[str] | str = run.before if is_root and run.before is not None else graph.before
         self.after: frozenset[str] | str = run.after if is_root and run.after is not None else graph.after
-        self.watched = "values" in self.shows or graph.outputs_expire  # every change of an output counts
+        self.watched = "values" in shows or graph.outputs_expire  # every change of an output counts
         self.emitted = False  # whether there is a value to return
         self.last_values: Any = None
         self.seen_news: Sequence[str] = ()  # seen entries and channels that changed without a checkpoint of their own

@@ -51,9 +51,9 @@ class Ids:
             self.last = ticks
             if ticks >> 12 != self._high:  # every 0.4 ms at most
                 self._high = ticks >> 12
-                self._head = f"{ticks >> 28:08x}-{ticks >> 12 & 0xFFFF:04x}-6"
+                self._head = f"{ticks >> 28:08x}-{ticks >> 12 & 0xFFFF:04x}"
             head = self._head
-        return f"{head}{ticks & 0xFFF:03x}-{0x8000 | step & 0x3FFF:04x}{self._tail}"
+        return f"{head}-{0x6000 | ticks & 0xFFF:x}-{0x8000 | step & 0x3FFF:x}{self._tail}"
 
 
 def ticks_of(checkpoint_id: str) -> int:
@@ -80,18 +80,20 @@ class Lineage:
 
     __slots__ = ("_before", "_digest", "_parts")
 
-    def __init__(self, before: Lineage | bytes, parts: Sequence[str]) -> None:
-        self._before: Lineage | bytes = before
+    def __init__(self, before: SupportsBytes, parts: Sequence[str]) -> None:
+        self._before: SupportsBytes = before
         self._parts = parts
         self._digest = b""
 
     def __bytes__(self) -> bytes:
+        if self._digest:
+            return self._digest
         waiting: list[Lineage] = []
-        at: Lineage | bytes = self
+        at: SupportsBytes = self
         while isinstance(at, Lineage) and not at._digest:
             waiting.append(at)
             at = at._before
-        digest = at._digest if isinstance(at, Lineage) else at
+        digest = at._digest if isinstance(at, Lineage) else bytes(at)
         for one in reversed(waiting):
             one._digest = digest = lineage_after(digest, one._parts)
             one._before, one._parts = b"", ()
