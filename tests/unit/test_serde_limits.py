@@ -80,11 +80,8 @@ def calls_until_refused(value: Any) -> int:
 
 
 @pytest.mark.parametrize("wrap", WRAPS)
-def test_it_is_refused_as_fast_however_deep_it_is(wrap: str) -> None:
-    deep, deeper = (calls_until_refused(nested(depth, WRAPS[wrap])) for depth in (20_000, 40_000))
-
-    assert deep == deeper
-    assert 20_000 > deep
+def test_it_is_refused_before_half_of_it_was_looked_at(wrap: str) -> None:
+    assert 20_000 > calls_until_refused(nested(40_000, WRAPS[wrap]))
 
 
 def test_deep_lists_inside_deep_objects_are_refused() -> None:
