@@ -262,8 +262,8 @@ MUTANTS = (
         (
             Edit(
                 "pregel/checkpoint/ledger.py",
-                "typed = self._dumps(value)",
-                'typed = ("own", value) if type(value) is dict else self._dumps(value)',
+                "typed = self._serde.dumps_typed(value)",
+                'typed = ("own", value) if type(value) is dict else self._serde.dumps_typed(value)',
             ),
             Edit(
                 "pregel/checkpoint/decode.py",
