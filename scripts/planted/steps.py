@@ -19,8 +19,8 @@ MUTANTS = (
         "apply in completion order",
         FLAT,
         "pregel/engine/loop.py",
-        "finished = barrier.in_order",
-        "finished = barrier.finished",
+        "else barrier.in_order, kept)",
+        "else barrier.finished, kept)",
         says="[history]",
     ),
     mutant(
