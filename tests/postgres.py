@@ -13,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -72,8 +73,8 @@ def described() -> str:
 # -- one server --------------------------------------------------------------------------------------------------------
 
 
-ORPHANS = "pre-existing shared memory block"
-"""Said by a server whose killed predecessor has children that are about to end: it is started again."""
+PASSING = ("pre-existing shared memory block", "Address already in use")
+"""Said by a server whose killed predecessor has children that are about to end, or that was too late for its port."""
 
 
 class Server:
@@ -87,7 +88,7 @@ class Server:
             os.chown(self.home, NOBODY, NOBODY)
         self._prefix, self._options = prefix, options
         self._run("initdb", "--no-sync", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-D", self.data)
-        self.port = _free_port()
+        self.port = 0
         self.start()
 
     @property
@@ -100,18 +101,20 @@ class Server:
     def start(self) -> None:
         """Start it (again) on the same port and wait until it answers."""
         settings = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
-        said = ORPHANS
-        while ORPHANS in said:
+        said = PASSING[0]
+        while any(reason in said for reason in PASSING):
+            port = self.port or _free_port()
             with open(self.home / "log", "ab") as log:
                 before = log.tell()
                 self.process = subprocess.Popen(
-                    [*self._prefix, self.binaries / "postgres", "-D", self.data, "-p", str(self.port), *settings],
+                    [*self._prefix, self.binaries / "postgres", "-D", self.data, "-p", str(port), *settings],
                     stdout=log,
                     stderr=log,
                     start_new_session=True,  # Ctrl-C is for the tests
                     **self._options,
                 )
-            if _answers(self.port, self.process):
+            if _answers(port, self.process):
+                self.port = port
                 return
             said = (self.home / "log").read_bytes()[before:].decode(errors="replace")
         raise RuntimeError(f"PostgreSQL did not start: {said[-2000:]}")
@@ -150,10 +153,12 @@ def _unprivileged() -> tuple[list[str], dict[str, Any]]:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody listens at. Clients get theirs from above 32768, and so none while a server is down."""
+    while True:
+        port = random.SystemRandom().randrange(12_000, 32_000)  # not `random`, which the workers seed alike
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def _answers(port: int, process: subprocess.Popen[bytes]) -> bool:

@@ -356,7 +356,9 @@ class BlockingDriver:
         news: list[Event | Chunk] = []
         try:
             news.append(self.inbox.get(timeout=timeout))
-            while True:
+            for _ in range(
+                self.inbox.qsize()
+            ):  # and no more: nodes that write as fast as this reads would add without end
                 news.append(self.inbox.get_nowait())
         except Empty:
             pass

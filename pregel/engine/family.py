@@ -37,6 +37,7 @@ from pregel.engine.effects import (
     TaskEvent,
 )
 from pregel.engine.frame import Frame
+from pregel.engine.ids import Lineage
 from pregel.engine.loop import loop
 from pregel.engine.nested import stable_namespace
 from pregel.engine.resume import FINGERPRINT, Entry
@@ -56,10 +57,9 @@ def family(frame: Frame, entry: Entry) -> Flow[Result]:
     """How the root graph ended, after running it together with all that runs inside it."""
     frame.run.multiplex = multiplexed
     if not frame.plan.has_subgraphs:
-        return (yield from loop(frame, entry))
+        return loop(frame, entry)
     frame.run.multiplexed = True
-    result: Result = yield from Family(Member(loop(frame, entry))).run()
-    return result
+    return Family(Member(loop(frame, entry))).run()
 
 
 def multiplexed(flow: Flow[Step], out: Iterable[Task], frame: Frame) -> Flow[Step]:
@@ -230,6 +230,7 @@ class Family:
             output_keys=call.output_keys if call is not None else None,
             caller=task.call or parent.caller,
         )
+        frame.state.lineage = Lineage(parent.state.lineage, (task.path_text,))  # siblings do other work
         fingerprint = _prepare(frame, call) if call is not None else ""
         entry = Entry(value, answers=task.answers, resuming=not task.fresh, fingerprint=fingerprint)
         if parent.run.replay is not None and graph.checkpointer is True:

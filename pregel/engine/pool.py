@@ -77,15 +77,15 @@ class Pool:
         self._queue: SimpleQueue[Job] = SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
-        self._idle = 0
+        self._free = 0  # hands without a job; below 0, jobs without a hand
 
     def submit(self, job: Job) -> None:
-        """Queue a job, with one more thread when none is idle."""
+        """Queue a job, with one more thread when none is free."""
         with self._lock:
-            if self._idle > 0:
-                self._idle -= 1
-            elif self._threads < self.size + len(_left):
+            self._free -= 1
+            if self._free < 0 and self._threads < self.size + len(_left):
                 self._threads += 1
+                self._free += 1
                 threading.Thread(target=self._work, name="pregel-worker", daemon=True).start()
         self._queue.put(job)
 
@@ -97,7 +97,13 @@ class Pool:
                 job.run()
             del job
             with self._lock:
-                self._idle += 1
+                self._free += 1
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no job waits or runs; the news of all of them is posted then."""
+        with self._lock:
+            return self._free == self._threads
 
 
 _left: dict[tuple[str, str], Job] = {}  # attempts that were left behind and still run, by thread and task id

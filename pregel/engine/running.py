@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pregel.config import RunnableConfig, merge_configs, question_scope
-from pregel.engine.ids import idempotency_key, interrupt_id
+from pregel.engine.ids import Lineage, idempotency_key, interrupt_id
 from pregel.engine.spoken import about, speaker
 from pregel.engine.state import hand_out
 from pregel.errors import CallWithdrawn, GraphInterrupt, InternalError, InvalidUpdateError, NodeError, NodeTimeoutError
@@ -275,8 +275,12 @@ class Running:
         return first or self.began or self.frame.run.ids.clock() / TICKS
 
     def _next_key(self) -> str:
-        thread = self.frame.run.thread or self.frame.state.checkpoint
-        return idempotency_key(thread, self.frame.state.lineage, self.path_text, self.count("key"))
+        state, journal = self.frame.state, self.frame.journal
+        lineage = (
+            state.lineage if journal is not None else Lineage(state.lineage, (str(self.step),))
+        )  # no one moves it on
+        thread = self.frame.run.thread or state.checkpoint
+        return idempotency_key(thread, lineage, self.path_text, self.count("key"))
 
 
 _GIVEN: dict[str, Callable[[Running], Any]] = {

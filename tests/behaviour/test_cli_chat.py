@@ -231,7 +231,7 @@ def test_on_a_terminal_it_prompts(here: Path) -> None:
 
 def _until(terminal: int, mark: str) -> str:
     """What the terminal shows up to a mark."""
-    heard = ""
-    while mark not in heard:
-        heard += os.read(terminal, 1000).decode()
-    return heard
+    heard = b""
+    while mark.encode() not in heard:
+        heard += os.read(terminal, 1000)
+    return heard.decode(errors="replace")  # the last character may not be whole yet

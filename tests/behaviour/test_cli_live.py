@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import os
@@ -61,11 +62,12 @@ class Terminal:
 
     def __init__(self, fd: int, process: subprocess.Popen[bytes]) -> None:
         self.fd, self.process, self.heard, self.place = fd, process, "", 0
+        self.decoder = codecs.getincrementaldecoder("utf-8")()  # a character may come in two pieces
 
     def until(self, text: str) -> None:
         """Read until the terminal has shown a text, behind what was waited for before."""
         while (found := self.heard.find(text, self.place)) < 0:
-            self.heard += os.read(self.fd, 1000).decode()
+            self.heard += self.decoder.decode(os.read(self.fd, 1000))
         self.place = found + len(text)
 
     def type(self, line: str) -> None:
@@ -75,7 +77,7 @@ class Terminal:
         """The exit code, when everything has been read."""
         try:
             while piece := os.read(self.fd, 1000):
-                self.heard += piece.decode()
+                self.heard += self.decoder.decode(piece)
         except OSError:  # nobody writes any more
             pass
         return self.process.wait(60)

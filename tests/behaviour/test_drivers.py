@@ -50,7 +50,7 @@ def test_sync_nodes_run_off_the_event_loop() -> None:
 def test_a_sync_node_does_not_hold_up_the_event_loop() -> None:
     async def scenario() -> Any:
         go = threading.Event()
-        app = chain("x", x=lambda state: {"a": [str(go.wait(20))]}).compile()
+        app = chain("x", x=lambda state: {"a": [str(go.wait(60))]}).compile()
         running = asyncio.ensure_future(app.ainvoke({"a": []}))
         asyncio.get_running_loop().call_soon(go.set)  # never comes when the loop's thread waits in the node
         return await running
@@ -92,7 +92,7 @@ def test_context_variables_of_the_caller_reach_nodes_and_none_comes_back(run: Ru
 
 def test_no_more_tasks_run_at_once_than_allowed(run: Runner) -> None:
     lock, now, most = threading.Lock(), [0], [0]
-    two = threading.Barrier(2, timeout=20)
+    two = threading.Barrier(2, timeout=60)
 
     def work(arg: int) -> dict[str, Any]:
         with lock:

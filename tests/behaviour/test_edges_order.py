@@ -35,19 +35,24 @@ def test_nodes_come_by_name_and_twelve_sends_by_number(run: Runner, saver: Saver
 
 
 def test_the_order_holds_when_the_last_one_finishes_first(run: Runner) -> None:
-    done = [threading.Event() for _ in range(4)]
+    shown = {f"n{n}": threading.Event() for n in range(4)}
+    chunks: list[Any] = []
 
     def node(state: Any, n: int) -> dict[str, Any]:
         if n < 3:
-            assert done[n + 1].wait(20)
-        done[n].set()
+            assert shown[f"n{n + 1}"].wait(60)
         return {"a": [str(n)]}
+
+    def heard(chunk: Any) -> None:
+        chunks.append(chunk)
+        if chunk[0] == "updates":
+            shown[next(iter(chunk[1]))].set()
 
     graph = StateGraph(State)
     for n in range(4):
         graph.add_node(f"n{n}", lambda state, n=n: node(state, n)).add_edge(START, f"n{n}")
 
-    chunks = run.stream(graph.compile(), {"a": []}, stream_mode=["updates", "values"])
+    run.follow(heard, graph.compile(), {"a": []}, stream_mode=["updates", "values"])
 
     assert chunks[-1] == ("values", {"a": ["0", "1", "2", "3"]})
     assert [next(iter(chunk)) for mode, chunk in chunks if mode == "updates"] == ["n3", "n2", "n1", "n0"]

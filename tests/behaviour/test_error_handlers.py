@@ -20,6 +20,7 @@ from pregel.types import Command, RetryPolicy, Send, interrupt
 
 from .conftest import Runner
 from .marks import Saver, State, Thread, mark
+from .virtual_time import played
 
 OUT = ChannelWrite([ChannelWriteEntry("out")])
 NOW = RetryPolicy(initial_interval=0.0, jitter=False, max_attempts=3, retry_on=ValueError)
@@ -276,7 +277,7 @@ def test_a_handler_is_bounded_by_the_limit_and_the_attempts_of_the_defaults(run:
     graph.add_node("x", failing(ValueError()), error_handler=handler).add_edge(START, "x")
 
     with pytest.raises(NodeTimeoutError) as caught:
-        asyncio.run(graph.compile().ainvoke({"a": []}))
+        played(graph.compile().ainvoke({"a": []}))
 
     assert (["handler"] * 2, "__error_handler__x") == (calls, caught.value.node)
 

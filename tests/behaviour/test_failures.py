@@ -136,7 +136,7 @@ def test_an_exception_group_arrives_whole(run: Runner) -> None:
 
 def two_that_fail_together() -> StateGraph[Any]:
     """Both raise after both have started."""
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
 
     def node(name: str) -> Callable[[Any], Any]:
         def body(state: Any) -> None:
@@ -165,7 +165,7 @@ def test_of_two_failures_the_first_in_task_order_is_raised_and_names_the_other(
 
 
 def test_of_failing_sends_the_first_sent_is_raised(run: Runner) -> None:
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
 
     def work(arg: int) -> None:
         both.wait()
@@ -185,11 +185,11 @@ def test_blocking_siblings_of_a_failure_are_awaited_and_kept(run: Runner, saver:
 
     def slow(state: Any) -> dict[str, Any]:
         started.set()
-        assert failed.wait(20)
+        assert failed.wait(60)
         return {"a": ["slow"]}
 
     def fail(state: Any) -> None:
-        assert started.wait(20)
+        assert started.wait(60)
         failed.set()
         raise Custom(1, reason="fail")
 
@@ -273,7 +273,7 @@ def test_a_failure_beside_a_question_is_raised_and_the_question_is_kept(
     trouble = [Custom(1, reason="once")]
 
     def fail(state: Any) -> dict[str, Any]:
-        assert asked.wait(20)
+        assert asked.wait(60)
         if trouble:
             raise trouble.pop()
         return {"a": ["fail"]}

@@ -39,7 +39,7 @@ def in_time(work: Callable[[], Any]) -> list[Any]:
 
     thread = threading.Thread(target=body, daemon=True)
     thread.start()
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive(), "it hangs"
     return found
 

@@ -23,7 +23,7 @@ NOW = RetryPolicy(initial_interval=0.0, jitter=False, max_attempts=3, retry_on=V
 
 
 def test_siblings_of_a_step_do_not_share_a_container(run: Runner) -> None:
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
     seen: dict[str, list[str]] = {}
 
     def node(name: str) -> Callable[[State], None]:
@@ -75,7 +75,7 @@ def test_each_attempt_of_a_sent_task_gets_the_packet_as_it_was(run: Runner) -> N
 
 def test_two_packets_with_one_argument_do_not_share_it(run: Runner) -> None:
     shared = {"n": 0}
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
 
     def work(arg: dict[str, int]) -> dict[str, Any]:
         arg["n"] += 1

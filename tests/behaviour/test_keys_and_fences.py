@@ -9,7 +9,7 @@ import pytest
 
 from pregel.graph import START, StateGraph
 from pregel.runtime import Runtime
-from pregel.types import Command, RetryPolicy, interrupt
+from pregel.types import Command, RetryPolicy, Send, interrupt
 
 from .conftest import Runner
 from .marks import Saver, Thread
@@ -19,6 +19,10 @@ from .test_authority import has_authority, row_of, take
 class Bill(TypedDict, total=False):
     paid: Annotated[list[str], operator.add]
     cost: Annotated[int, operator.add]
+
+
+class Paid(TypedDict):
+    paid: Annotated[list[str], operator.add]
 
 
 class Shop:
@@ -103,6 +107,70 @@ def test_a_fork_offers_a_new_key(run: Runner, saver: Saver, thread: Thread) -> N
     run.invoke(app, None, before_pay.config)
 
     assert len(shop.keys) == len(set(shop.keys)) == 2
+
+
+class Payments:
+    """A graph that sends each of its bills to a graph of one node, round by round; who paid, with which key."""
+
+    def __init__(self, **options: Any) -> None:
+        self.keys: list[tuple[str, str]] = []
+        self.fails = 0
+        paying = StateGraph(Bill, output_schema=Paid)
+        paying.add_node("pay", self.pay).add_edge(START, "pay")
+        paying.add_conditional_edges(
+            "pay", lambda state: "pay" if len(state["paid"]) < 3 else "__end__", ["pay", "__end__"]
+        )
+        self.graph = StateGraph(Bill)
+        self.graph.add_node("each", paying.compile(**options))
+        self.graph.add_node("again", lambda state: {"cost": 1})
+        self.graph.add_conditional_edges(START, self.send, ["each"]).add_edge("each", "again")
+        self.graph.add_conditional_edges("again", lambda state: self.send(state) if state["cost"] < 2 else [], ["each"])
+
+    def send(self, state: Any) -> list[Send]:
+        return [Send("each", {"paid": [name]}) for name in ("a", "b")]
+
+    def pay(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
+        self.keys.append((state["paid"][0], runtime.idempotency_key))
+        if self.fails and state["paid"][0] == "b":
+            self.fails -= 1
+            raise ValueError("died here")
+        return {"paid": ["paid"]}
+
+
+@pytest.mark.parametrize("options", [{}, {"checkpointer": False}], ids=["stored", "not stored"])
+def test_siblings_that_run_the_same_subgraph_have_keys_of_their_own(
+    run: Runner, saver: Saver, thread: Thread, options: dict[str, Any]
+) -> None:
+    """One key for two payments would have the second one refused as a repetition."""
+    shop = Payments(**options)
+
+    run.invoke(shop.graph.compile(saver), {"cost": 0}, thread("1"))
+
+    assert len(shop.keys) == 2 * 2 * 2
+    assert len(set(shop.keys)) == len({key for _, key in shop.keys}) == 8
+
+
+def test_without_a_saver_each_step_of_a_task_has_a_key_of_its_own(run: Runner, thread: Thread) -> None:
+    shop = Payments()
+
+    run.invoke(shop.graph.compile(), {"cost": 0}, thread("1"))
+
+    assert len({key for _, key in shop.keys}) == len(shop.keys) == 8
+
+
+@pytest.mark.parametrize("options", [{}, {"checkpointer": False}], ids=["stored", "not stored"])
+def test_a_subgraph_that_runs_again_offers_the_same_keys(
+    run: Runner, saver: Saver, thread: Thread, options: dict[str, Any]
+) -> None:
+    shop = Payments(**options)
+    shop.fails = 1
+    app = shop.graph.compile(saver)
+    with pytest.raises(ValueError, match="died here"):
+        run.invoke(app, {"cost": 0}, thread("1"))
+
+    run.invoke(app, None, thread("1"))
+
+    assert len({key for _, key in shop.keys}) == 8
 
 
 @pytest.mark.acceptance("S6-17")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -154,13 +155,19 @@ def test_an_update_whose_step_is_half_done_is_forked_and_what_runs_again_counts(
 ) -> None:
     runs = iter(range(9))
     trouble = [RuntimeError("first"), RuntimeError("second")]
+    x_runs = threading.Semaphore(0)  # what runs when a sibling fails is waited for and kept
+
+    def x(state: Any) -> dict[str, Any]:
+        x_runs.release()
+        return {"a": [f"run {next(runs)}"]}
 
     def y(state: Any) -> dict[str, Any]:
         if trouble:
+            assert x_runs.acquire(timeout=60)
             raise trouble.pop(0)
         return {"a": ["y"]}
 
-    app = parallel("x", "y", x=lambda state: {"a": [f"run {next(runs)}"]}, y=y).compile(checkpointer=saver)
+    app = parallel("x", "y", x=x, y=y).compile(checkpointer=saver)
     update = run.update(app, thread("1"), {"a": ["u"]})
     for error in ("first", "second"):
         with pytest.raises(RuntimeError, match=error):

@@ -300,7 +300,7 @@ def test_a_run_waits_for_its_slowest_consumer(run: Runner) -> None:
         block()
 
     assert taken[0] == count - 1
-    assert ahead[0] <= CROWD + 1
+    assert ahead[0] <= CROWD + 2  # and one in each hand
 
 
 def test_who_waits_for_itself_is_told(run: Runner) -> None:

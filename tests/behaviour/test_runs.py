@@ -233,7 +233,7 @@ def test_reduced_order_does_not_depend_on_who_finished_first(run: Runner) -> Non
     b_is_done = threading.Event()
 
     def a(state: Totals) -> dict[str, Any]:
-        assert b_is_done.wait(20)
+        assert b_is_done.wait(60)
         return {"visited": ["a"]}
 
     def b(state: Totals) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def test_a_failed_step_applies_nothing(run: Runner, saver: Saver, thread: Thread
         return {"visited": ["ok"]}
 
     def bad(state: Totals) -> None:
-        assert ok_runs.wait(20)
+        assert ok_runs.wait(60)
         raise RuntimeError("no")
 
     graph = StateGraph(Totals)

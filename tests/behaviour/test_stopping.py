@@ -94,7 +94,7 @@ def test_closing_while_a_node_streams_waits_for_the_node_and_keeps_it(
 
     def node(state: State, writer: StreamWriter) -> dict[str, Any]:
         writer("first")
-        assert seen.wait(20)
+        assert seen.wait(60)
         return {"a": ["x"]}
 
     def close(chunks: Any) -> None:
@@ -138,7 +138,7 @@ def test_cancelling_ainvoke_keeps_finished_steps_and_leaves_the_node_pending(sav
 
         app = chain("x", "y", y=wait).compile(checkpointer=saver)
         running = asyncio.ensure_future(app.ainvoke({"a": []}, thread("1")))
-        await asyncio.wait_for(started.wait(), 20)
+        await asyncio.wait_for(started.wait(), 60)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
@@ -168,7 +168,7 @@ def test_cancelling_ainvoke_keeps_finished_siblings_which_never_run_again(saver:
 
         app = parallel("quick", "slow", quick=quick, slow=wait).compile(checkpointer=saver)
         running = asyncio.ensure_future(app.ainvoke({"a": []}, thread("1")))
-        await asyncio.wait_for(done.wait(), 20)
+        await asyncio.wait_for(done.wait(), 60)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
@@ -188,12 +188,12 @@ def test_cancelling_ainvoke_waits_for_a_blocking_node_and_keeps_it(saver: Saver,
 
         def blocking(state: State) -> dict[str, Any]:
             loop.call_soon_threadsafe(started.set)
-            assert go.wait(20)
+            assert go.wait(60)
             return {"a": ["x"]}
 
         app = chain("x", "y", x=blocking).compile(checkpointer=saver)
         running = asyncio.ensure_future(app.ainvoke({"a": []}, thread("1")))
-        await asyncio.wait_for(started.wait(), 20)
+        await asyncio.wait_for(started.wait(), 60)
         running.cancel()
         loop.call_soon(go.set)
         with pytest.raises(asyncio.CancelledError):

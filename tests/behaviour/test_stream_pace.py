@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
 
+from pregel.engine.drive_sync import BlockingDriver
+from pregel.engine.effects import Flow, Step
 from pregel.engine.gate import CROWD
 from pregel.graph import START, StateGraph
 from pregel.types import StreamWriter
@@ -42,6 +45,29 @@ def test_chunks_wait_in_bounded_memory_for_a_slow_consumer(run: Runner) -> None:
 
     assert taken[0] == MANY
     assert ahead[0] <= 2 * CROWD + 1
+
+
+class Refilled(SimpleQueue[Any]):
+    """What nodes fill as fast as it is read."""
+
+    def get_nowait(self) -> Any:
+        assert self.qsize() < 10, "it is read without end"
+        self.put(((), "custom", "another"))
+        self.put(((), "custom", "and another"))
+        return super().get_nowait()
+
+
+def test_what_comes_while_a_batch_is_read_waits_for_the_next_one() -> None:
+    driver = BlockingDriver(no_flow(), None, live=True)
+    driver.inbox = Refilled()
+    for number in range(3):
+        driver.inbox.put(((), "custom", str(number)))
+
+    assert ["0", "1", "2"] == [chunk[2] for chunk in driver.wait() if isinstance(chunk, tuple)]
+
+
+def no_flow() -> Flow[Any]:
+    yield Step()
 
 
 def test_an_async_node_waits_at_its_next_await() -> None:

@@ -53,7 +53,7 @@ def test_a_thread_that_waits_for_a_call_runs_it(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_tasks_run_side_by_side(run: Runner) -> None:
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=60)
 
     @task
     def meet(_: int) -> int:
@@ -171,7 +171,7 @@ def test_a_caller_that_fails_cancels_its_calls(thread: Thread) -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        asyncio.run(asyncio.wait_for(flow.ainvoke(1, thread("1")), 20))
+        asyncio.run(asyncio.wait_for(flow.ainvoke(1, thread("1")), 60))
 
 
 def test_a_consumer_that_leaves_loses_no_result(thread: Thread) -> None:

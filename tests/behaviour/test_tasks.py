@@ -19,6 +19,7 @@ from pregel.types import CachePolicy, Command, RetryPolicy, interrupt
 
 from .conftest import Runner
 from .marks import Saver, State, Thread
+from .virtual_time import played
 
 
 @pytest.fixture
@@ -405,7 +406,7 @@ def test_a_coroutine_task_that_takes_too_long_is_a_failure_that_is_tried_again(t
     async def flow(_: int) -> int:
         return await slow()
 
-    assert 2 == asyncio.run(flow.ainvoke(1, thread("1")))
+    assert 2 == played(flow.ainvoke(1, thread("1")))
 
 
 def test_a_task_is_a_method_too(run: Runner) -> None:
@@ -437,7 +438,7 @@ def test_every_attempt_of_a_task_has_its_limit(thread: Thread) -> None:
     async def flow(_: int) -> int:
         return await slow()
 
-    assert 3 == asyncio.run(flow.ainvoke(1, thread("1")))
+    assert 3 == played(flow.ainvoke(1, thread("1")))
 
 
 def test_an_output_that_cannot_be_cached_fails_no_run(run: Runner) -> None:

@@ -184,7 +184,7 @@ def test_an_error_is_stored_as_text_beside_the_finished_sibling(run: Runner, sav
         return {"a": ["x"]}
 
     def boom(state: State) -> None:
-        assert x_runs.wait(20)
+        assert x_runs.wait(60)
         raise ValueError("boom")
 
     graph = StateGraph(State)

@@ -108,5 +108,5 @@ def test_every_acknowledged_update_is_there_exactly_once(
     )
     assert [key for key in acked if found[key] != 1] == []
     assert max(found.values()) == 1
-    assert len(acked) > 200
+    assert len(acked) > KILLS  # thousands; how many is a matter of the machine
     assert not set(unclear) - {"AuthorityLost"}

@@ -15,7 +15,8 @@ from pregel.errors import ThreadBusy
 
 from .owners import CONFIG, heard, row_at, saver_at, start, two_nodes
 
-LEASE = 0.4  # seconds: long enough for a heartbeat on a busy machine to keep it, short enough to wait for its end
+LEASE = 0.4  # seconds, of an owner whose lease is to lapse
+KEPT = 4.0  # seconds, of one whose heartbeat is to keep it on any machine
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -54,7 +55,7 @@ def test_a_frozen_owner_is_taken_over_and_refused_when_it_wakes(where: str, dura
 @pytest.mark.slow
 @pytest.mark.parametrize(("mode", "kept"), [("interrupt", ["gone"]), ("rollback", [])])
 def test_an_owner_that_is_asked_to_make_way_cancels_the_node_it_is_in(where: str, mode: str, kept: list[str]) -> None:
-    with start("wait", where, LEASE) as owner, saver_at(where) as saver:
+    with start("wait", where, KEPT) as owner, saver_at(where) as saver:
         assert heard(owner) == "in the node"
         app = two_nodes(saver, lambda: "heir")
 
@@ -110,7 +111,7 @@ def test_an_owner_in_another_pid_namespace_is_waited_for_until_its_lease_ends(wh
     apart = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child")
     if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this kernel lets nobody make a pid namespace")
-    with start("hold", where, LEASE, prefix=apart) as owner, saver_at(where) as saver:
+    with start("hold", where, KEPT, prefix=apart) as owner, saver_at(where) as saver:
         assert heard(owner) == "in the node"
         app = two_nodes(saver, lambda: "heir")
         with pytest.raises(ThreadBusy):

@@ -12,6 +12,7 @@ from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.records import Append, Load, Opened, Receipt
 from pregel.testing import Landed
 from pregel.types import Durability
+from tests.behaviour.workers import all_news_is_posted
 from tests.simulation.graphs import IN, deep, flat
 
 TURNS = 400  # of the loop; more than any of these runs takes
@@ -54,6 +55,7 @@ async def invoke_and_cancel(app: Any, config: Any, durability: Durability, turns
     """Whether the run was over before it was cancelled; each further cancellation comes a turn later."""
     run = asyncio.ensure_future(app.ainvoke(IN, config, durability=durability))
     for _ in range(turns):
+        all_news_is_posted()  # how many turns a run takes is no matter of its threads
         await turn()
     if run.done():
         return True

@@ -54,7 +54,7 @@ async def test_a_crowd_gets_its_own_answers_and_errors() -> None:
 
 @on_a_loop
 async def test_calls_that_wait_for_each_other_run_side_by_side() -> None:
-    together = threading.Barrier(3, timeout=30)
+    together = threading.Barrier(3, timeout=60)
     await asyncio.gather(*(on_thread(together.wait) for _ in range(3)))
 
 
@@ -70,8 +70,7 @@ async def test_a_call_that_blocks_holds_up_no_other() -> None:
 @on_a_loop
 async def test_a_call_that_is_cancelled_before_it_began_is_never_made() -> None:
     made: list[int] = []
-    waiting = asyncio.ensure_future(on_thread(lambda: made.append(1)))
-    await asyncio.sleep(0)  # it stands in the queue; nobody has taken it
+    waiting = asyncio.ensure_future(on_thread(lambda: made.append(1)))  # it stands in the queue; nobody has taken it
     waiting.cancel()
     await on_thread(lambda: None)
     assert (waiting.cancelled(), made) == (True, [])
@@ -121,7 +120,7 @@ async def test_a_crowd_that_never_ends_leaves_the_executor_to_others_too() -> No
     crowd = [asyncio.ensure_future(keep_calling()) for _ in range(AT_ONCE * 3)]
     await on_thread(lambda: None)
     try:
-        assert await asyncio.wait_for(asyncio.to_thread(lambda: "mine"), 20) == "mine"
+        assert await asyncio.wait_for(asyncio.to_thread(lambda: "mine"), 60) == "mine"
     finally:
         going = False
         await asyncio.gather(*crowd)
@@ -129,18 +128,24 @@ async def test_a_crowd_that_never_ends_leaves_the_executor_to_others_too() -> No
 
 @on_a_loop
 async def test_calls_whose_executor_drops_them_are_cancelled_and_not_awaited_for_ever() -> None:
-    go = threading.Event()
+    go, goes = threading.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
     executor = ThreadPoolExecutor(1)
-    asyncio.get_running_loop().set_default_executor(executor)
-    held = asyncio.ensure_future(asyncio.to_thread(go.wait))
-    await asyncio.sleep(0)
+    loop.set_default_executor(executor)
+
+    def hold() -> None:
+        loop.call_soon_threadsafe(goes.set)
+        go.wait()
+
+    held = asyncio.ensure_future(asyncio.to_thread(hold))
+    await goes.wait()
     waiting = [asyncio.ensure_future(on_thread(lambda: 1)) for _ in range(AT_ONCE + 3)]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     executor.shutdown(wait=False, cancel_futures=True)
     go.set()
     await held
-    told = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 20)
+    told = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 60)
     assert [type(one) for one in told] == [asyncio.CancelledError] * (AT_ONCE + 3)
 
 

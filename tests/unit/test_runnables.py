@@ -101,7 +101,7 @@ def test_a_graph_is_a_step_of_a_chain_and_a_node_of_a_graph(invoke: Invoke) -> N
 
 
 def test_a_dict_is_a_parallel_and_runs_at_once(invoke: Invoke) -> None:
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
 
     def meet(x: int) -> int:
         both.wait()
@@ -211,7 +211,7 @@ def test_outputs_come_as_they_are_ready() -> None:
 
     def work(x: int) -> int:
         if x == 0:
-            assert gate.wait(20)
+            assert gate.wait(60)
         return x * 10
 
     found = []
