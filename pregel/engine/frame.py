@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from pregel.engine.running import Running
     from pregel.engine.task import Task
 
-NOTHING = frozenset[str]()
 NO_ANSWERS: Mapping[str, Any] = {}
 LIVE = frozenset(("custom", "messages", "tools"))  # modes that node code writes to while it runs
+NO_MODES = frozenset[str]()
 Post = Callable[[tuple[str, str, Any], "Running"], None]
 Multiplex = Callable[["Flow[Step]", "Iterable[Task]", "Frame"], "Flow[Step]"]
 
@@ -70,7 +70,7 @@ class Run:
         limit: int,
         thread: str = "",
         journal: Journal | None = None,
-        modes: frozenset[str] = frozenset(),
+        modes: frozenset[str] = NO_MODES,
         subgraphs: bool = False,
         context: Any = None,
         store: Any = None,
@@ -213,7 +213,7 @@ class Frame:
         self.state = State(self.plan, stored=self.journal is not None)
         self.output_keys: str | tuple[str, ...] = graph.output_keys if output_keys is None else output_keys
         self.stream_keys: str | tuple[str, ...] = graph.stream_keys if output_keys is None else output_keys
-        self.shows = shows = run.modes if run.subgraphs or is_root else NOTHING
+        self.shows = shows = run.modes if run.subgraphs or is_root else NO_MODES
         self.traced = bool(shows) and not shows.isdisjoint(TRACES)
         self.traced_id = ""  # the checkpoint that has shown
         self.before: frozenset[str] | str = run.before if is_root and run.before is not None else graph.before

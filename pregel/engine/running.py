@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, SupportsBytes
+from typing import TYPE_CHECKING, Any
 
 from pregel.config import RunnableConfig, merge_configs, question_scope
 from pregel.engine.ids import Lineage, idempotency_key, interrupt_id
@@ -275,7 +275,7 @@ class Running:
         return first or self.began or self.frame.run.ids.clock() / TICKS
 
     @property
-    def lineage(self) -> SupportsBytes:
+    def lineage(self) -> Lineage | bytes:
         """The work that led to this task; of a graph that stores nothing, and keeps none, it is made here."""
         frame = self.frame
         if frame.journal is not None:
