@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from pregel.channels.base import MISSING, Missing
@@ -37,6 +38,8 @@ NONE = frozenset[type]()
 NONE_KEPT = frozenset[type]((Missing,))
 
 FEW = 6
+MANY = 32  # writes, which are asked all at once whether they are atoms
+VALUE = itemgetter(1)
 
 GONE = ...
 """Stands for an empty channel: `MISSING` is an object that the garbage collector would follow."""
@@ -123,7 +126,8 @@ class LateLedger(Ledger):
         ns, id, parent, step, name, triggers, writes, counter, changed, values, seen, updated, metadata, lineage = lone
         number = self._number(metadata)
         atoms = self._atoms
-        for _, value in writes:
+        asked = len(writes) > MANY and atoms.issuperset(map(type, map(VALUE, writes)))
+        for _, value in () if asked else writes:
             if type(value) not in atoms:
                 writes = self._safe_writes(name, writes, lone)
                 break
@@ -134,7 +138,7 @@ class LateLedger(Ledger):
                 for channel in changed:
                     self._tips.pop((ns, channel), None)
             if MISSING in values:
-                values = tuple([GONE if value is MISSING else value for value in values])
+                values = _marked(values)
         if self._encoded:
             self._forget()
         digest = None if self._heads.get(ns) == parent else bytes(lineage)
@@ -259,6 +263,15 @@ class LateLedger(Ledger):
 def _live(value: Any) -> Any:
     """A kept value as a `Ledger` takes it."""
     return MISSING if value is GONE else value
+
+
+def _marked(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values with `GONE` for each that is missing."""
+    marked, at = [*values], -1
+    for _ in range(values.count(MISSING)):
+        at = values.index(MISSING, at + 1)
+        marked[at] = GONE
+    return tuple(marked)
 
 
 class Translator(Ledger):
