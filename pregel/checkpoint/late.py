@@ -60,8 +60,6 @@ class LateLedger(Ledger):
 
     __slots__ = (*("_atoms", "_heads", "_intern", "_kept", "_metadata", "_numbers", "_owner", "_tips", "_translators"),)
 
-    takes_lone = True
-
     def __init__(self, serde: SerializerProtocol, names: Names, intern: Callable[[set[str]], None]) -> None:
         super().__init__(serde, names)
         self._intern = intern
@@ -87,7 +85,7 @@ class LateLedger(Ledger):
                 for key, tip in saved.manifest.logs.items():
                     self._tips[saved.ns, self.names.texts[key]] = tip
 
-    def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save] = ()) -> set[str]:
+    def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save | Lone] = ()) -> set[str]:
         return set()  # names are interned when the rows are made
 
     def add_writes(self, record: TaskWrites, append: Append) -> None:
@@ -119,9 +117,9 @@ class LateLedger(Ledger):
             )
         )
 
-    def add_lone(self, lone: Lone, append: Append, at: int) -> None:
+    def add_lone(self, lone: Lone, append: Append, at: int, now: float | None = None) -> None:
         append.ledger = self
-        append.said.append(self.step(lone, at, time.time()))
+        append.said.append(self.step(lone, at, time.time() if now is None else now))
 
     def step(self, lone: Lone, at: int, now: float) -> Said:
         """What is kept of a usual superstep: all of it, or a SerializationError that leaves everything as it was."""
@@ -172,13 +170,12 @@ class LateLedger(Ledger):
                 continue
             if len(fields_of) == LONE:
                 lone = self._lone(fields_of[:-2])
-                save, wrote = lone.saved(), lone.wrote()
-                self._intern(translator.missing((wrote,), (save,)))
-                translator.add_writes(wrote, rows)
+                self._intern(translator.missing(saves=(lone,)))
+                translator.add_lone(lone, rows, *fields_of[-2:])
             else:
                 save = self._save(fields_of[:-2])
                 self._intern(translator.missing(saves=(save,)))
-            translator.add_save(save, rows, *fields_of[-2:])
+                translator.add_save(save, rows, *fields_of[-2:])
         return rows
 
     def _lone(self, fields_of: Said) -> Lone:
@@ -293,6 +290,10 @@ class Translator(Ledger):
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         super().add_save(save, append, at, now)
         self.lineages[save.ns] = bytes(save.lineage)
+
+    def add_lone(self, lone: Lone, append: Append, at: int, now: float | None = None) -> None:
+        super().add_lone(lone, append, at, now)
+        self.lineages[lone.ns] = bytes(lone.lineage)
 
     def _encode(self, value: Any) -> tuple[str, bytes]:
         if value.__class__ is not tuple:
