@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from pregel.channels.base import MISSING, Missing
@@ -37,6 +38,8 @@ NONE = frozenset[type]()
 NONE_KEPT = frozenset[type]((Missing,))
 
 FEW = 6
+MANY = 32  # writes, which are asked all at once whether they are atoms
+VALUE = itemgetter(1)
 
 GONE = ...
 """Stands for an empty channel: `MISSING` is an object that the garbage collector would follow."""
@@ -56,8 +59,6 @@ class LateLedger(Ledger):
     """Keeps a run's records in its appends; `translate` makes rows of them."""
 
     __slots__ = (*("_atoms", "_heads", "_intern", "_kept", "_metadata", "_numbers", "_owner", "_tips", "_translators"),)
-
-    takes_lone = True
 
     def __init__(self, serde: SerializerProtocol, names: Names, intern: Callable[[set[str]], None]) -> None:
         super().__init__(serde, names)
@@ -84,7 +85,7 @@ class LateLedger(Ledger):
                 for key, tip in saved.manifest.logs.items():
                     self._tips[saved.ns, self.names.texts[key]] = tip
 
-    def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save] = ()) -> set[str]:
+    def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save | Lone] = ()) -> set[str]:
         return set()  # names are interned when the rows are made
 
     def add_writes(self, record: TaskWrites, append: Append) -> None:
@@ -116,16 +117,17 @@ class LateLedger(Ledger):
             )
         )
 
-    def add_lone(self, lone: Lone, append: Append, at: int) -> None:
+    def add_lone(self, lone: Lone, append: Append, at: int, now: float | None = None) -> None:
         append.ledger = self
-        append.said.append(self.step(lone, at, time.time()))
+        append.said.append(self.step(lone, at, time.time() if now is None else now))
 
     def step(self, lone: Lone, at: int, now: float) -> Said:
         """What is kept of a usual superstep: all of it, or a SerializationError that leaves everything as it was."""
         ns, id, parent, step, name, triggers, writes, counter, changed, values, seen, updated, metadata, lineage = lone
         number = self._number(metadata)
         atoms = self._atoms
-        for _, value in writes:
+        asked = len(writes) > MANY and atoms.issuperset(map(type, map(VALUE, writes)))
+        for _, value in () if asked else writes:
             if type(value) not in atoms:
                 writes = self._safe_writes(name, writes, lone)
                 break
@@ -136,7 +138,7 @@ class LateLedger(Ledger):
                 for channel in changed:
                     self._tips.pop((ns, channel), None)
             if MISSING in values:
-                values = tuple([GONE if value is MISSING else value for value in values])
+                values = _marked(values)
         if self._encoded:
             self._forget()
         digest = None if self._heads.get(ns) == parent else bytes(lineage)
@@ -168,13 +170,12 @@ class LateLedger(Ledger):
                 continue
             if len(fields_of) == LONE:
                 lone = self._lone(fields_of[:-2])
-                save, wrote = lone.saved(), lone.wrote()
-                self._intern(translator.missing((wrote,), (save,)))
-                translator.add_writes(wrote, rows)
+                self._intern(translator.missing(saves=(lone,)))
+                translator.add_lone(lone, rows, *fields_of[-2:])
             else:
                 save = self._save(fields_of[:-2])
                 self._intern(translator.missing(saves=(save,)))
-            translator.add_save(save, rows, *fields_of[-2:])
+                translator.add_save(save, rows, *fields_of[-2:])
         return rows
 
     def _lone(self, fields_of: Said) -> Lone:
@@ -264,6 +265,15 @@ def _live(value: Any) -> Any:
     return MISSING if value is GONE else value
 
 
+def _marked(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values with `GONE` for each that is missing."""
+    marked, at = [*values], -1
+    for _ in range(values.count(MISSING)):
+        at = values.index(MISSING, at + 1)
+        marked[at] = GONE
+    return tuple(marked)
+
+
 class Translator(Ledger):
     """A ledger that is given some values encoded already, and knows the lineage of what each namespace stands on."""
 
@@ -280,6 +290,10 @@ class Translator(Ledger):
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         super().add_save(save, append, at, now)
         self.lineages[save.ns] = bytes(save.lineage)
+
+    def add_lone(self, lone: Lone, append: Append, at: int, now: float | None = None) -> None:
+        super().add_lone(lone, append, at, now)
+        self.lineages[lone.ns] = bytes(lone.lineage)
 
     def _encode(self, value: Any) -> tuple[str, bytes]:
         if value.__class__ is not tuple:

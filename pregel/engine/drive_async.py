@@ -445,7 +445,8 @@ class AwaitingDriver:
         handle = self.loop.call_later(seconds, fire)
         self.timers[handle] = None
         if isinstance(event, Timeout):
-            self.limits[event.task] = [*self.limits.get(event.task, ()), handle]
+            others = [other for other in self.limits.get(event.task, ()) if other in self.timers]  # not rung yet
+            self.limits[event.task] = [*others, handle]
 
     def _cancel(self, task: Task, abandon: bool, events: list[Event]) -> None:
         if task is self.inline:
