@@ -61,7 +61,7 @@ class Ledger:
         "_namespaces",
         "_next_ns",
         "_pack",
-        "_shown",
+        "shown",
         "names",
     )
 
@@ -78,7 +78,7 @@ class Ledger:
         self._namespaces: dict[str, int] = {}
         self._next_ns = 0
         self._append: Append | None = None
-        self._shown: tuple[Mapping[str, Any], bytes] = {}, b"{}"  # the last metadata, which a run seldom changes
+        self.shown: tuple[Mapping[str, Any], bytes] = {}, b"{}"  # the last metadata, which a run seldom changes
         self._encoded: dict[int, tuple[Any, tuple[str, bytes]]] = {}  # since the last save of this append, by identity
 
     def open(self, opened: Opened) -> None:
@@ -152,8 +152,8 @@ class Ledger:
         tail = pack((updated, save.applied))[1:]
         checkpoint = id_bytes(save.id)
         parent = None if save.parent is None else id_bytes(save.parent)
-        if metadata is not self._shown[0]:
-            self._shown = metadata, metadata_blob(metadata)
+        if metadata is not self.shown[0]:
+            self.shown = metadata, metadata_blob(metadata)
         run_id = metadata.get("run_id")
         made = time.time() if now is None else now
         base, blob = manifest.advance(checkpoint, channels, seen, tail)
@@ -173,7 +173,7 @@ class Ledger:
             save.source,
             run_id,
             made,
-            self._shown[1],
+            self.shown[1],
             blob,
         )
         append.checkpoints.append(_checkpoint_row(row))
