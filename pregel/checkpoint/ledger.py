@@ -61,8 +61,8 @@ class Ledger:
         "_namespaces",
         "_next_ns",
         "_pack",
-        "shown",
         "names",
+        "shown",
     )
 
     takes_lone: ClassVar[bool] = False

@@ -166,6 +166,7 @@ class InMemorySaver(JournalSaver):
     write = read
 
     def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
+        self._introduce(names)
         if len(loads) == 1 and loads[0].checkpoint is None and loads[0].before is None:
             ns = loads[0].ns
             with self._lock:

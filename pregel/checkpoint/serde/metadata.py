@@ -114,7 +114,7 @@ def _is_json(value: Any) -> bool:
     if kind is str:
         return (value.isascii() and value.isprintable()) or not _ESCAPED.search(value)
     if kind is dict:
-        for key, part in value.items():
+        for key, part in value.items():  # noqa: SIM110  # a generator costs twice as much, in every run
             if type(key) is not str or not _is_json(key) or not _is_json(part):
                 return False
         return True
