@@ -48,11 +48,11 @@ def without_stop(function: Callable[..., T]) -> Callable[..., T]:
     return call
 
 
-async def on_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+def on_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> Awaitable[T]:
     """What a blocking function gives, on a thread of the running loop's executor."""
-    from pregel import hops  # it imports asyncio, which costs as much as importing this package
+    from pregel.hops import on_thread  # it imports asyncio, which costs as much as importing this package
 
-    return await hops.on_thread(partial(function, *args, **kwargs) if args or kwargs else function)
+    return on_thread(partial(function, *args, **kwargs) if args or kwargs else function)
 
 
 async def arun(flow: Flow[T], perform: Callable[[Any], Awaitable[Any]]) -> T:

@@ -85,6 +85,9 @@ def tool_sink() -> Sink | None:
     return lambda event: task.show("tools", event)
 
 
+_NEVER = frozenset((type(None), bool, int, float, str, bytes, list, tuple, dict))  # most of what states hold
+
+
 def connect() -> None:
     """Connect the models of other libraries that are loaded by now."""
     for library in [name for name in adapters if name in sys.modules]:
@@ -93,6 +96,8 @@ def connect() -> None:
 
 def is_message(value: Any) -> bool:
     """Whether a value is a message of ours, or of a library that is connected."""
+    if type(value) in _NEVER:
+        return False
     from pregel.messages import BaseMessage  # loaded with the first messages
 
     return isinstance(value, (BaseMessage, *_foreign))

@@ -229,10 +229,21 @@ class Emptied:
 
     def empty(self) -> None:
         """Delete every row of our tables but the interned names."""
-        tables = "SELECT tablename FROM pg_tables WHERE tablename LIKE 'pregel\\_%'"
-        names = {name for (name,) in self.connection.execute(tables)} - {"pregel_names", "pregel_migrations"}
-        for name in names:
-            self.connection.execute(f"DELETE FROM {name}".encode())
+        self.connection.execute(EMPTYING)
+
+
+EMPTYING = r"""
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE tablename LIKE 'pregel\_%'
+        AND tablename NOT IN ('pregel_names', 'pregel_migrations')
+    LOOP
+        EXECUTE 'DELETE FROM ' || quote_ident(name);
+    END LOOP;
+END
+$$"""
 
 
 @contextmanager

@@ -175,7 +175,10 @@ def _depth(cls: type, name: str) -> int:
 
 def of_kind(channels: Mapping[str, Any], kind: type[Kind]) -> dict[str, Kind]:
     """Those that are of a kind. Each class is asked once: an abstract base takes a microsecond to answer."""
-    classes = {cls for cls in set(map(type, channels.values())) if issubclass(cls, kind)}
+    found = set(map(type, channels.values()))
+    classes = {cls for cls in found if issubclass(cls, kind)}
+    if classes == found:
+        return dict(channels)
     return {name: channel for name, channel in channels.items() if type(channel) in classes} if classes else {}
 
 

@@ -19,7 +19,7 @@ class EphemeralValue(Generic[Value], BaseChannel[Value, Value, Value]):
     bare: ClassVar[bool] = True
 
     def __init__(self, typ: Any, guard: bool = True) -> None:
-        super().__init__(typ)
+        self.typ, self.key = typ, ""  # as the base does it; a graph makes one for each node
         self.guard = guard
         self.value: Value | Missing = MISSING
 

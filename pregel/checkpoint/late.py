@@ -30,6 +30,12 @@ ATOMS = frozenset((type(None), bool, int, float, str, bytes))
 NUMBERS = frozenset((type(None), bool, int, float))
 """Of these a short list is small enough for a manifest, so it never has a log."""
 
+KEPT = ATOMS | {Missing}
+"""What a channel may hold beside them."""
+
+NONE = frozenset[type]()
+NONE_KEPT = frozenset[type]((Missing,))
+
 FEW = 6
 
 GONE = ...
@@ -49,24 +55,28 @@ WRITES, LONE = len(TaskWrites._fields), len(Lone._fields) + 2
 class LateLedger(Ledger):
     """Keeps a run's records in its appends; `translate` makes rows of them."""
 
-    __slots__ = (*("_atoms", "_heads", "_intern", "_kept", "_metadata", "_numbers", "_owner", "_tips", "_translator"),)
+    __slots__ = (*("_atoms", "_heads", "_intern", "_kept", "_metadata", "_numbers", "_owner", "_tips", "_translators"),)
 
     takes_lone = True
 
     def __init__(self, serde: SerializerProtocol, names: Names, intern: Callable[[set[str]], None]) -> None:
         super().__init__(serde, names)
         self._intern = intern
-        self._translator = Translator(serde, names)
-        self._atoms = ATOMS if type(serde) is JsonPlusSerializer else frozenset[type]()
-        self._kept = self._atoms | {Missing}  # what a channel may hold beside them
+        self._translators: dict[None, Translator] = {}  # none before there is something to translate
+        self._atoms, self._kept = (ATOMS, KEPT) if type(serde) is JsonPlusSerializer else (NONE, NONE_KEPT)
         self._tips: dict[tuple[str, str], Tip] = {}  # where the log of a channel of a namespace stands
         self._heads: dict[str, str] = {}  # the checkpoint that a namespace stands on
         self._metadata: list[tuple[Mapping[str, Any], bytes]] = []  # each with what is stored of it
         self._numbers: dict[int, int] = {}  # where in that list an object is, by its id
         self._owner: object = None  # what the encodings belong to
 
+    def _translator(self) -> Translator:
+        """The one translator: two threads that ask at once are given the same."""
+        return self._translators.get(None) or self._translators.setdefault(None, Translator(self._serde, self.names))
+
     def open(self, opened: Opened) -> None:
-        self._translator.open(opened)
+        if opened.thread.tno:  # of a new thread there is nothing to go on from
+            self._translator().open(opened)
         for saved in opened.saved:
             if saved is not None:
                 self._heads[saved.ns] = saved.id
@@ -95,7 +105,7 @@ class LateLedger(Ledger):
         news = tuple([(name, at[0], value) for (name, at), value in zip(changed.items(), values, strict=True)])
         marks = tuple([(node, tuple(counters.items())) for node, counters in seen.items()])
         self._heads[ns] = id
-        self._encoded.clear()  # the next step's reducers may grow a value in place
+        self._forget()  # the next step's reducers may grow a value in place
         append.said.append(
             (
                 *(ns, id, parent, step, source, number, bytes(lineage), news, marks),
@@ -128,7 +138,7 @@ class LateLedger(Ledger):
             if MISSING in values:
                 values = tuple([GONE if value is MISSING else value for value in values])
         if self._encoded:
-            self._encoded.clear()
+            self._forget()
         digest = None if self._heads.get(ns) == parent else bytes(lineage)
         self._heads[ns] = id
         return (
@@ -149,7 +159,7 @@ class LateLedger(Ledger):
     def translate(self, said: Iterable[Said]) -> Append:
         """The rows of what was said, in an append that is sent nowhere. To be called in the order of the appends."""
         rows = Append("", 0, 0, b"", 0, 0, b"")
-        translator = self._translator
+        translator = self._translator()
         for fields_of in said:
             wrote, save = self._records(fields_of)
             if unknown := translator.missing(() if wrote is None else (wrote,), () if save is None else (save,)):
@@ -173,7 +183,7 @@ class LateLedger(Ledger):
         *said, values, seen, updated, number, digest, _, _ = fields_of
         ns, name = said[0], said[4]
         metadata = self._told(number)
-        lineage = digest or lineage_after(self._translator.lineages[ns], [pull_text(name)])
+        lineage = digest or lineage_after(self._translator().lineages[ns], [pull_text(name)])
         live = tuple([MISSING if value is GONE else value for value in values])
         return Lone._make((*said, live, seen, updated, metadata, lineage))
 
@@ -185,14 +195,18 @@ class LateLedger(Ledger):
 
     def _told(self, number: int) -> Mapping[str, Any]:
         """The metadata of a number, which the translator need not encode again."""
-        self._translator.shown = shown = self._metadata[number]
+        self._translator().shown = shown = self._metadata[number]
         return shown[0]
 
     def _begin(self, owner: object) -> None:
         """Encodings for an earlier append, or usual step, are forgotten: what they show may change."""
         if owner is not self._owner:
+            self._forget()
             self._owner = owner
-            self._encoded.clear()
+
+    def _forget(self) -> None:
+        self._owner = None
+        self._encoded.clear()
 
     def _safe_writes(self, name: str, writes: Iterable[tuple[str, Any]], owner: object) -> tuple[tuple[str, Any], ...]:
         self._begin(owner)

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -42,6 +42,8 @@ from pregel.checkpoint.serde.base import CannotStore, SerializerProtocol
 from pregel.checkpoint.serde.metadata import metadata_blob
 from pregel.errors import SerializationError, told
 
+NOTHING_SHOWN: tuple[Mapping[str, Any], bytes] = {}, b"{}"
+
 LOGGED = frozenset((Log, Batched, Stored))
 """What comes with a way to store it by what is new in it."""
 
@@ -54,13 +56,12 @@ class Ledger:
 
     __slots__ = (
         "_append",
-        "_dumps",
         "_encoded",
-        "_loads",
         "_manifests",
         "_namespaces",
         "_next_ns",
         "_pack",
+        "_serde",
         "names",
         "shown",
     )
@@ -70,15 +71,13 @@ class Ledger:
 
     def __init__(self, serde: SerializerProtocol, names: Names) -> None:
         self.names = names
-        self._dumps, self._loads = serde.dumps_typed, serde.loads_typed
-        self._pack = msgpack.Packer(
-            unicode_errors="surrogatepass", buf_size=1024
-        ).pack  # for manifests; a run encodes one at a time
+        self._serde = serde
+        self._pack: Callable[[Any], bytes] | None = None  # for manifests; a run encodes one at a time
         self._manifests: dict[str, Manifest] = {}
         self._namespaces: dict[str, int] = {}
         self._next_ns = 0
         self._append: Append | None = None
-        self.shown: tuple[Mapping[str, Any], bytes] = {}, b"{}"  # the last metadata, which a run seldom changes
+        self.shown = NOTHING_SHOWN  # the last metadata, which a run seldom changes
         self._encoded: dict[int, tuple[Any, tuple[str, bytes]]] = {}  # since the last save of this append, by identity
 
     def open(self, opened: Opened) -> None:
@@ -141,9 +140,11 @@ class Ledger:
             manifest = self._manifests[save.ns] = Manifest()
         values: list[ValueRow] = []
         tips: dict[int, Tip] = {}
-        channels = self._channels(save.changed, ns, at, values, manifest.logs, tips)
+        if (pack := self._pack) is None:
+            pack = self._pack = msgpack.Packer(unicode_errors="surrogatepass", buf_size=1024).pack
+        channels = self._channels(pack, save.changed, ns, at, values, manifest.logs, tips)
         metadata = save.metadata
-        ids, pack = self.names.ids, self._pack
+        ids = self.names.ids
         seen: dict[int, bytes] = {}
         for node, counters in save.seen.items():
             key = ids[node]
@@ -183,6 +184,7 @@ class Ledger:
 
     def _channels(
         self,
+        pack: Callable[[Any], bytes],
         changed: Mapping[str, tuple[int, Any]],
         ns: int,
         at: int,
@@ -192,7 +194,7 @@ class Ledger:
     ) -> dict[int, bytes]:
         """The manifest's pieces for changed channels; long values go into `rows`, where logs stand now into `tips`."""
         pieces: dict[int, bytes] = {}
-        ids, pack = self.names.ids, self._pack
+        ids = self.names.ids
         channel = ""
         try:
             for channel, (counter, value) in changed.items():
@@ -253,7 +255,7 @@ class Ledger:
         known = self._encoded.get(id(value))
         if known is not None:
             return known[1]
-        typed = self._dumps(value)
+        typed = self._serde.dumps_typed(value)
         self._encoded[id(value)] = value, typed  # the value is kept, so that its id stays its own
         return typed
 
@@ -262,7 +264,7 @@ class Ledger:
         if isinstance(value, Log):
             return stored(value, tip, self._encode)
         assert isinstance(value, Batched)
-        return stored_batches(value, tip, self._encode, self._loads)
+        return stored_batches(value, tip, self._encode, self._serde.loads_typed)
 
     @staticmethod
     def _placed(error: SerializationError, channel: str, node: str | None = None) -> SerializationError:

@@ -44,9 +44,17 @@ def _nobody() -> None:
 class Authority:
     """What a run may do to its thread, as far as it knows; a `lease.Holder`."""
 
+    # what most runs never set stands on the class: Python keeps few attributes of an object without a dict
     after: int | None = None  # the epoch on which this run's start was planned, when it is not the tip
     around: frozenset[bytes] = frozenset()  # the runs in whose nodes this one runs
     acts = False  # whether this process knows it as a run that may act on the thread
+    goes_back: str | None = None  # where it starts if it rolls one back itself; empty for the very beginning
+    asked = ""  # what another run asks of this one
+    ended = ""  # why this run's authority is over, when it was taken
+    parked: Callable[[object], bool] | None = None  # of a stream: whether nobody pulls it
+    stands_back: Callable[[ThreadRow], bool] | None = None  # of one that waits: whether others come first
+    appender: Appender | None = None  # the short way of a run that holds its thread, where there is one
+    _seen = 0  # the seq at the last look of the heartbeat
 
     def __init__(self, saver: JournalSaver, thread: str, token: bytes, caller: object) -> None:
         self.saver = saver
@@ -54,19 +62,12 @@ class Authority:
         self.token = token
         self.row = ThreadRow(thread)
         self.head = ""  # the root graph's newest checkpoint as loaded: where this run starts for one that rolls it back
-        self.goes_back: str | None = None  # where it starts if it rolls one back itself; empty for the very beginning
         self.epoch = 0
         self.claimed = False
         self.lease: float = saver.lease
         self.deadline = 0.0  # uptime until which nobody else may take the thread
-        self.asked = ""  # what another run asks of this one
-        self.ended = ""  # why this run's authority is over, when it was taken
         self.caller = caller  # what drives the run
-        self.parked: Callable[[object], bool] | None = None  # of a stream: whether nobody pulls it
-        self.stands_back: Callable[[ThreadRow], bool] | None = None  # of one that waits: whether others come first
         self.driven_by: Callable[[], Stoppable | None] = _nobody  # what drives it, looked up: it holds this object
-        self._seen = 0  # the seq at the last look of the heartbeat
-        self.appender: Appender | None = None  # the short way of a run that holds its thread, where there is one
 
     def claim(self) -> Claim:
         """The claim on the thread as it was loaded; ThreadBusy when another run holds it."""

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _HIDDEN_KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map", "task_id", "run_id")
 _PRIMITIVE = (str, int, bool, float)
+NOTHING = frozenset[Any]()  # one for all calls: each object of a run costs, where thousands go on at once
 
 
 def clock() -> int:
@@ -105,10 +106,10 @@ class Call:
         own = (config or {}).get("configurable") or {}
         ambient = current_task.get()
         self.nested: Any = ambient if isinstance(ambient, Running) and _is_inside(ambient, own) else None
-        self.around: frozenset[bytes] = ambient.frame.run.held if isinstance(ambient, Running) else frozenset()
+        self.around: frozenset[bytes] = ambient.frame.run.held if isinstance(ambient, Running) else NOTHING
         self.config = merge_configs(_inherited(self.nested, config), graph.config, config)
         self.version = checked_version(version)
-        self.recorded: frozenset[str] = frozenset()
+        self.recorded: frozenset[str] = NOTHING
         if journal_stream or (graph.journal_stream and journal_stream is None):
             self.recorded = _recorded(self, journal_stream or graph.journal_stream)
         self._watch(modes, print_mode)
@@ -145,7 +146,7 @@ class Call:
     def _watch(self, modes: Sequence[str], print_mode: str | Sequence[str]) -> None:
         """What of the run is shown: to the caller, printed, and to callbacks."""
         self.yields = checked_modes(modes)
-        self.printed: frozenset[str] = frozenset()
+        self.printed: frozenset[str] = NOTHING
         if print_mode or self.graph.debug:
             print_mode = print_mode or ("updates", "values")
             self.printed = checked_modes((print_mode,) if isinstance(print_mode, str) else print_mode)
@@ -384,7 +385,7 @@ def checked_modes(modes: Sequence[str]) -> frozenset[str]:
     for mode in modes:
         if mode not in STREAM_MODES:
             raise InvalidInputError(f"Unknown stream mode {mode!r}.", fix=f"Use one of {', '.join(STREAM_MODES)}.")
-    return frozenset(modes)
+    return frozenset(modes) if modes else NOTHING
 
 
 def checked_recorded(journal_stream: bool | str | Sequence[str] | frozenset[str]) -> frozenset[str]:

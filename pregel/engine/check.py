@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pregel.channels import BaseChannel
@@ -41,20 +41,12 @@ def check_graph(graph: Pregel) -> None:
     for name, node in graph.nodes.items():
         if not isinstance(node, PregelNode):
             raise TypeError(f"Node {name!r} must be a PregelNode or a NodeBuilder, got {type(node).__name__}.")
-    problems = [f"{kind} name {name!r} is reserved." for kind, names in _names(graph) for name in names & RESERVED]
-    problems += [
-        f"{kind} name {name!r} has half a surrogate pair, which no store keeps."
-        for kind, names in _names(graph)
-        for name in names
-        if not (name.isascii() or is_text(name))
-    ]
-    triggers: set[str] = set()
+    problems = [*_name_problems("Node", graph.nodes), *_name_problems("Channel", graph.channels)]
+    triggers = {channel for node in graph.nodes.values() for channel in node.triggers}
+    reads = {_reads(node) for node in graph.nodes.values()}  # most nodes read the same keys
+    if not triggers.union(*reads) <= graph.channels.keys():
+        problems += _unknown_channels(graph)
     for name, node in graph.nodes.items():
-        triggers.update(node.triggers)
-        reads = [node.channels] if isinstance(node.channels, str) else node.channels
-        for channel in (*reads, *node.triggers):
-            if channel not in graph.channels:
-                problems.append(f"Node {name!r} subscribes to or reads the unknown channel {channel!r}.")
         handler = node.error_handler or graph.node_error_handler_map.get(name)
         if handler is not None and handler not in graph.nodes:
             problems.append(f"Node {name!r} has the unknown node {handler!r} as its error handler.")
@@ -69,8 +61,24 @@ def check_graph(graph: Pregel) -> None:
         raise InvalidInputError(f"step_timeout must be greater than 0, got {graph.step_timeout}.")
 
 
-def _names(graph: Pregel) -> list[tuple[str, set[str]]]:
-    return [("Node", set(graph.nodes)), ("Channel", set(graph.channels))]
+def _name_problems(kind: str, names: Iterable[str]) -> Iterator[str]:
+    for name in RESERVED.intersection(names):
+        yield f"{kind} name {name!r} is reserved."
+    if not "".join(names).isascii():
+        for name in names:
+            if not is_text(name):
+                yield f"{kind} name {name!r} has half a surrogate pair, which no store keeps."
+
+
+def _reads(node: PregelNode) -> tuple[str, ...]:
+    return (node.channels,) if isinstance(node.channels, str) else node.keys
+
+
+def _unknown_channels(graph: Pregel) -> Iterator[str]:
+    for name, node in graph.nodes.items():
+        for channel in (*_reads(node), *node.triggers):
+            if channel not in graph.channels:
+                yield f"Node {name!r} subscribes to or reads the unknown channel {channel!r}."
 
 
 def _channel_problems(graph: Pregel, triggers: set[str]) -> list[str]:

@@ -61,11 +61,53 @@ if TYPE_CHECKING:
     from pregel.engine.running import Running
 
 ENDS = (Done, Failed, Paused, Gone, Entered)
+NONE: deque[Any] = deque()  # what waits for room where there is enough; never added to
 OVER = Event()  # the node that was awaited in place has ended
 
 
 class AwaitingDriver:
-    """Drives one run. `chunks` yields what it shows; `result` is there when it is over."""
+    """Drives one run. `chunks` yields what it shows; `result` is there when it is over.
+
+    Where thousands of runs go on at once each object costs, so what most runs never have is a dict: an empty one is
+    nothing to the garbage collector.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "beside",
+        "body",
+        "broken",
+        "cancels",
+        "closed",
+        "ended",
+        "fatal",
+        "flow",
+        "gate",
+        "inbox",
+        "inline",
+        "jobs",
+        "journal",
+        "limits",
+        "live",
+        "loop",
+        "loop_body",
+        "news",
+        "out",
+        "owed",
+        "process",
+        "puller",
+        "result",
+        "room",
+        "sound",
+        "stopping",
+        "timers",
+        "torn",
+        "waiting",
+        "waker",
+        "waking",
+    )
+    puller: Callable[[], asyncio.Task[Any] | None]  # the asyncio task that pulls, looked up: it holds this
+    loop: asyncio.AbstractEventLoop
 
     def __init__(
         self, flow: Flow[Result], journal: AwaitingJournal | None, *, live: bool = False, room: int | None = None
@@ -81,8 +123,8 @@ class AwaitingDriver:
         self.news: list[Event] = []
         self.out: deque[Chunk] = deque()
         self.jobs: dict[Task, asyncio.Task[None] | Job | None] = {}  # None: waits for room
-        self.waiting: deque[Task] = deque()
-        self.timers: set[asyncio.TimerHandle] = set()
+        self.waiting: deque[Task] = NONE if room is None else deque()
+        self.timers: dict[asyncio.TimerHandle, None] = {}
         self.limits: dict[Task, list[asyncio.TimerHandle]] = {}  # those of them that watch an attempt
         self.inbox: deque[Event | Chunk] = deque()
         self.waker: asyncio.Future[None] | None = None
@@ -92,10 +134,9 @@ class AwaitingDriver:
         self.inline: Task | None = None  # what is awaited in place now
         self.beside: asyncio.Task[None] | None = None  # performs the Steps meanwhile
         self.broken: BaseException | None = None  # what it met
-        self.owed: set[CallFuture[Any]] = set()
+        self.owed: dict[CallFuture[Any], None] = {}
         self.closed = False  # calls are withdrawn
         self.stopping = ""  # why nothing starts any more
-        self.puller: Callable[[], asyncio.Task[Any] | None]  # the asyncio task that pulls, looked up: it holds this
         self.cancels = 0  # how often it was to be cancelled when it began to pull
         self.torn = False  # it is to be cancelled once more, for the node that is awaited in place
         self.gate: Gate | None = Gate(self.inbox.__len__) if live else None
@@ -157,7 +198,7 @@ class AwaitingDriver:
 
     def push(self, event: Pushed | Dropped | Noted) -> None:
         """Hear what a task calls, from whatever thread."""
-        self.owed.add(event.future)
+        self.owed[event.future] = None
         here = asyncio._get_running_loop() is self.loop
         (self.post if here else self.post_from_thread)(event)
         if self.ended or self.closed or self.broken is not None:
@@ -250,7 +291,7 @@ class AwaitingDriver:
         """The second half, once everything has been shown: cancel, set timers, start."""
         for settled in step.settle:
             settled.future.settle(settled.value, settled.error)
-            self.owed.discard(settled.future)
+            self.owed.pop(settled.future, None)
         for task, abandon in step.cancel:
             self._cancel(task, abandon, events)
         for seconds, jitter, event in step.after:
@@ -392,7 +433,7 @@ class AwaitingDriver:
 
     def _after(self, seconds: float, event: Event) -> None:
         def fire() -> None:
-            self.timers.discard(handle)
+            self.timers.pop(handle, None)
             clock = event.task.clock if isinstance(event, Timeout) else None
             if clock is not None and (left := clock.left(event.kind)) > 0:  # type: ignore[attr-defined]  # a Timeout
                 self._after(left, event)  # the limit was moved on: watch it for what is left of it
@@ -402,9 +443,10 @@ class AwaitingDriver:
             self.post(event)
 
         handle = self.loop.call_later(seconds, fire)
-        self.timers.add(handle)
+        self.timers[handle] = None
         if isinstance(event, Timeout):
-            self.limits[event.task] = [*self.limits.get(event.task, ()), handle]
+            others = [other for other in self.limits.get(event.task, ()) if other in self.timers]  # not rung yet
+            self.limits[event.task] = [*others, handle]
 
     def _cancel(self, task: Task, abandon: bool, events: list[Event]) -> None:
         if task is self.inline:
@@ -425,7 +467,7 @@ class AwaitingDriver:
     def _free(self, task: Task) -> None:
         for handle in self.limits.pop(task, ()) if self.limits else ():
             handle.cancel()
-            self.timers.discard(handle)
+            self.timers.pop(handle, None)
         if task in self.jobs:
             if self.jobs.pop(task) is None:
                 self.waiting.remove(task)
@@ -554,7 +596,7 @@ class AwaitingDriver:
     def _withdraw_calls(self) -> None:
         """Nobody waits for a call that will not end."""
         while self.owed:
-            self.owed.pop().withdraw()
+            self.owed.popitem()[0].withdraw()
 
     async def _withdraw(self) -> None:
         for handle in self.timers:

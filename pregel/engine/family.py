@@ -57,10 +57,9 @@ def family(frame: Frame, entry: Entry) -> Flow[Result]:
     """How the root graph ended, after running it together with all that runs inside it."""
     frame.run.multiplex = multiplexed
     if not frame.plan.has_subgraphs:
-        return (yield from loop(frame, entry))
+        return loop(frame, entry)
     frame.run.multiplexed = True
-    result: Result = yield from Family(Member(loop(frame, entry))).run()
-    return result
+    return Family(Member(loop(frame, entry))).run()
 
 
 def multiplexed(flow: Flow[Step], out: Iterable[Task], frame: Frame) -> Flow[Step]:

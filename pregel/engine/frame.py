@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pregel.engine.task import Task
 
 LIVE = frozenset(("custom", "messages", "tools"))  # modes that node code writes to while it runs
+NO_MODES = frozenset[str]()
 Post = Callable[[tuple[str, str, Any], "Running"], None]
 Multiplex = Callable[["Flow[Step]", "Iterable[Task]", "Frame"], "Flow[Step]"]
 
@@ -68,7 +69,7 @@ class Run:
         limit: int,
         thread: str = "",
         journal: Journal | None = None,
-        modes: frozenset[str] = frozenset(),
+        modes: frozenset[str] = NO_MODES,
         subgraphs: bool = False,
         context: Any = None,
         store: Any = None,
@@ -211,7 +212,7 @@ class Frame:
         self.state = State(self.plan)
         self.output_keys: str | tuple[str, ...] = graph.output_keys if output_keys is None else output_keys
         self.stream_keys: str | tuple[str, ...] = graph.stream_keys if output_keys is None else output_keys
-        self.shows = run.modes if run.subgraphs or is_root else frozenset[str]()
+        self.shows = run.modes if run.subgraphs or is_root else NO_MODES
         self.traced = bool(self.shows) and not self.shows.isdisjoint(TRACES)
         self.traced_id = ""  # the checkpoint that has shown
         self.before: frozenset[str] | str = run.before if is_root and run.before is not None else graph.before

@@ -41,7 +41,7 @@ class Gate:
         return not self.closed
 
     def emptied(self) -> None:
-        """The consumer has taken all that was there."""
+        """The consumer has taken all that was there: whoever waits looks again."""
         if self.waiting:
             with self._room:
                 self._room.notify_all()
@@ -51,9 +51,7 @@ class Gate:
     def close(self) -> None:
         """Nobody listens any more."""
         self.closed = True
-        with self._room:
-            self._room.notify_all()
-        self._resume()
+        self.emptied()
 
     def _resume(self) -> None:
         pausing, self.pausing = self.pausing, []

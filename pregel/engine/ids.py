@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import SupportsBytes
+from typing import Any, SupportsBytes
 
 from pregel.checkpoint.keys import hash16, lineage_after
 
@@ -76,25 +76,25 @@ class Lineage:
     """The work that led to a checkpoint: what came before it, and the parts that came then. 16 bytes, hashed on demand.
 
     The parts are the path texts of the applied tasks; or, where something new starts, its kind and the counter.
+    What waits to be hashed is plain tuples that stand in each other, which the garbage collector leaves alone.
     """
 
-    __slots__ = ("_before", "_digest", "_parts")
+    __slots__ = ("_state",)
 
     def __init__(self, before: Lineage | bytes, parts: Sequence[str]) -> None:
-        self._before: Lineage | bytes = before
-        self._parts = parts
-        self._digest = b""
+        digest, waiting = before._state if isinstance(before, Lineage) else (before, ())
+        self._state: tuple[bytes, tuple[Any, ...]] = digest, (waiting, parts)  # one attribute: others may be reading
 
     def __bytes__(self) -> bytes:
-        waiting: list[Lineage] = []
-        at: Lineage | bytes = self
-        while isinstance(at, Lineage) and not at._digest:
-            waiting.append(at)
-            at = at._before
-        digest = at._digest if isinstance(at, Lineage) else at
-        for one in reversed(waiting):
-            one._digest = digest = lineage_after(digest, one._parts)
-            one._before, one._parts = b"", ()
+        digest, at = self._state
+        if at:
+            waiting: list[Sequence[str]] = []
+            while at:
+                at, parts = at
+                waiting.append(parts)
+            for parts in reversed(waiting):
+                digest = lineage_after(digest, parts)
+            self._state = digest, ()
         return digest
 
 

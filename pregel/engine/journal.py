@@ -76,8 +76,8 @@ class Journal(Authority):
         self.held_saves: dict[str, Save] = {}
         self.held_writes: list[TaskWrites] = []
         self.failure: SerializationError | None = None  # the first value that was refused
-        self.torn: set[str] = set()  # checkpoints on which writes were refused: none that applies these is stored
-        self.lost: set[str] = set()  # checkpoints that were not stored for it
+        self.torn: dict[str, None] = {}  # checkpoints on which writes were refused: none that applies these is stored
+        self.lost: dict[str, None] = {}  # checkpoints that were not stored for it
 
     @staticmethod
     def here() -> object:
@@ -161,7 +161,7 @@ class Journal(Authority):
             self.ledger.add_writes(record, append)
         except SerializationError as error:  # what its siblings wrote is stored all the same
             self.failure = self.failure or error
-            self.torn.add(record.checkpoint)
+            self.torn[record.checkpoint] = None
 
     def _add_lone(self, lone: Lone, append: Append) -> bool:
         """Add a usual superstep as it is; False when a value was refused: the general records say which, and why."""
@@ -177,13 +177,13 @@ class Journal(Authority):
             self._add_writes(save.wrote(), append)
             save = save.saved()
         if self.failure is not None and (save.parent in self.torn or save.parent in self.lost):
-            self.lost.add(save.id)
+            self.lost[save.id] = None
             return
         try:
             self.ledger.add_save(save, append, self.seq + append.k + 1)
         except SerializationError as error:
             self.failure = self.failure or error
-            self.lost.add(save.id)
+            self.lost[save.id] = None
         else:
             append.k += 1
 

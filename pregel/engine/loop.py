@@ -50,6 +50,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
     if isinstance(opening, Result):
         return opening
     step, state = opening.step, frame.state
+    del opening.step  # what it starts would live as long as the run
     if opening.resumed:
         frame.recalled, frame.tasks_fresh = dict(opening.pending), False
         _show_resumed(frame, step)
@@ -80,7 +81,6 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         barrier: Barrier | None = None
         kept: Sequence[tuple[str, Any]] | None = None
         if heard is not None and len(heard) == 1 and heard[0].__class__ is Done and heard[0].task is tasks[0]:
-            finished = tasks
             kept = take_in(frame, tasks[0], heard[0].writes, step)
         else:
             barrier = Barrier(frame, tasks, ready)
@@ -88,8 +88,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             if barrier.failed or barrier.paused or barrier.is_torn or barrier.commands:
                 return (yield from _unapplied(frame, step, barrier))
             step.writes += barrier.unsaved
-            finished = barrier.in_order
-        failure = _apply(frame, step, finished, kept)
+        failure = _apply(frame, step, tasks if barrier is None else barrier.in_order, kept)
         if failure is not None:
             return (yield from close(frame, step, "failed", error=failure))
         frame.tasks_fresh = True

@@ -173,12 +173,16 @@ class PregelNode:
         error_handler: str | None = None,
         trace_policy: TracePolicy | None = None,
     ) -> None:
-        self.channels: str | list[str] = channels if isinstance(channels, str) else list(channels)
-        self.keys = () if isinstance(channels, str) else tuple(channels)
-        self.triggers = list(triggers)
+        self.channels: str | list[str]
+        self.keys: tuple[str, ...]
+        if isinstance(channels, str):
+            self.channels, self.keys = channels, ()
+        else:
+            self.channels, self.keys = list(channels), tuple(channels)
+        self.triggers = triggers
         self.bound = bound
         self.mapper = mapper
-        self.writers = list(writers)
+        self.writers = writers
         self.managed = managed or {}
         self.retry_policy = checked_policies(retry_policy) if retry_policy else ()
         self.cache_policy = cache_policy
@@ -194,8 +198,9 @@ class PregelNode:
         self.pure_input = mapper is None or getattr(mapper, "plain", False)  # reading calls no user code
         # Raises for an input that this node, START, would refuse; a pure one runs before anything is stored anyway.
         self.admit: Callable[[Any], None] | None = None
+        self.changing, self.constant = _split(writers)
         asks, maps, plain = False, False, True
-        for writer in writers:
+        for writer in self.changing:
             asks = asks or writer.asks
             maps = maps or getattr(writer, "maps", False)
             plain = plain and getattr(writer, "plain", False)
@@ -203,7 +208,6 @@ class PregelNode:
         self.pure = bound is None and mapper is None and not asks and not maps
         self.pure_output = plain and not asks  # writing calls none
         self.plain = bound.plain if bound is not None else None
-        self.changing, self.constant = _split(self.writers)
         self.direct = not (self.pure or timeout or self.retry_policy)
 
     @property
@@ -240,7 +244,7 @@ def _split(writers: Sequence[Writer | AskingWriter]) -> tuple[list[Writer | Aski
     changing = list(writers)
     fixed: Writes = []
     while changing and isinstance(last := changing[-1], _FIXED) and last.constant is not None:
-        fixed = [*last.constant, *fixed]
+        fixed = [*last.constant, *fixed] if fixed else last.constant
         changing.pop()
     return changing, fixed
 
@@ -322,12 +326,12 @@ class NodeBuilder:
         """The node."""
         return PregelNode(
             channels=self._channels,
-            triggers=self._triggers,
+            triggers=[*self._triggers],
             bound=self._bound,
             writers=[ChannelWrite(self._writes)] if self._writes else [],
             retry_policy=self._retry,
             cache_policy=self._cache,
             timeout=self._timeout,
             tags=self._tags,
-            metadata=self._metadata,
+            metadata={**self._metadata},
         )

@@ -36,6 +36,12 @@ class Policies(NamedTuple):
     error_handlers: Mapping[str, str] = {}
     graph: str = ""  # the graph's name, under which results are cached
 
+    def over(self, nodes: Mapping[str, PregelNode]) -> dict[str, PregelNode]:
+        """The nodes under these policies."""
+        if self.retry_policy or self.cache_policy or self.error_handlers or self.step_timeout is not None:
+            return {name: self.on(name, node) for name, node in nodes.items()}
+        return {name: node if node.cache_policy is None else self.on(name, node) for name, node in nodes.items()}
+
     def on(self, name: str, node: PregelNode) -> PregelNode:
         """The node under these policies: itself where they change nothing."""
         news: dict[str, Any] = {}
@@ -93,8 +99,10 @@ class Plan:
         policies: Policies = NO_POLICIES,
     ) -> None:
         self.step_timeout = policies.step_timeout
-        self.nodes = {name: policies.on(name, node) for name, node in nodes.items()}
-        self.policed = self.step_timeout is not None or any(node.policed for node in self.nodes.values())
+        self.nodes = policies.over(nodes)
+        self.policed = self.step_timeout is not None or any(
+            node.timeout is not None or node.retry_policy for node in self.nodes.values()
+        )
         self.channels = dict(channels)
         self.joins = dict(joins or {})
         self.pulls = {name: (PULL, name) for name in nodes}
@@ -103,13 +111,7 @@ class Plan:
             name: tuple(node.triggers if len(node.triggers) < 2 else sorted(node.triggers))
             for name, node in nodes.items()
         }
-        self.trigger_to_nodes: dict[str, list[str]] = {}
-        for name, node in nodes.items():
-            for channel in node.triggers:
-                self.trigger_to_nodes.setdefault(channel, []).append(name)
-        for names in self.trigger_to_nodes.values():
-            if len(names) > 1:
-                names.sort()
+        self.trigger_to_nodes = _woken(nodes)
         self.hidden = frozenset(name for name, node in nodes.items() if HIDDEN in node.tags)
         self.has_subgraphs = any(node.subgraph is not None for node in nodes.values())
         self.finishers = [name for name, channel in self.channels.items() if channel.finishes]
@@ -120,6 +122,15 @@ class Plan:
         self.untracked = frozenset(of_kind(self.channels, UntrackedValue))
         self.initially_live = [name for name in self.expiring if self.channels[name].is_available()]
         self.output_keys = (output_channels,) if isinstance(output_channels, str) else tuple(output_channels)
+
+
+def _woken(nodes: Mapping[str, PregelNode]) -> dict[str, list[str]]:
+    """The nodes that each channel wakes, by name."""
+    woken: dict[str, list[str]] = {}
+    for name in sorted(nodes):
+        for channel in nodes[name].triggers:
+            woken.setdefault(channel, []).append(name)
+    return woken
 
 
 def plan(graph: Plan, frame: Frame) -> list[Task]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pregel.channels import MISSING, BaseChannel, DeltaChannel
@@ -52,6 +53,12 @@ class Channels(dict[str, BaseChannel[Any, Any, Any]]):
         return channel
 
 
+@lru_cache(256)
+def _set_of(keys: tuple[str, ...]) -> frozenset[str]:
+    """The keys as a set, which runs of one graph share."""
+    return frozenset(keys)
+
+
 class View:
     """The available values of a list of channels, as one dict."""
 
@@ -59,7 +66,7 @@ class View:
 
     def __init__(self, keys: tuple[str, ...], channels: Channels) -> None:
         self.order = keys
-        self.keys = frozenset(keys)
+        self.keys = _set_of(keys)
         self.values: dict[str, Any] = {}
         self.containers: dict[str, Callable[[Any], Any]] = {}
         values, containers, plain = self.values, self.containers, channels.plain

@@ -124,12 +124,12 @@ def awaiting_journal() -> type[AwaitingJournal]:
     return AwaitingJournal
 
 
-def parked_at(driver: BlockingDriver | AwaitingDriver, chunks: Any) -> Parked:
-    """Let other runs of this process see whether a stream goes on."""
+def parked_at(driver: BlockingDriver | AwaitingDriver, chunks: Any) -> Parked | None:
+    """Let other runs of this process see whether a stream goes on; nobody looks where no thread is held."""
     journal = driver.journal
-    parked = Parked(chunks, driver.jobs, None if journal is None else journal.caller)
-    if journal is not None:
-        journal.parked = parked
+    if journal is None:
+        return None
+    parked = journal.parked = Parked(chunks, driver.jobs, journal.caller)
     return parked
 
 

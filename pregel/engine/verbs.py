@@ -311,7 +311,8 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
                     if call.callbacks is not None and chunk[1] == LIFECYCLE:
                         call.callbacks.tell(chunk[2])
                     elif call.wants(chunk):
-                        parked.touch()
+                        if parked is not None:
+                            parked.touch()
                         yield shape(chunk)
             except (ClaimMissed, ThreadBusy) as error:
                 call.contend(error, driver.journal)
@@ -342,7 +343,8 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
                     if call.callbacks is not None and chunk[1] == LIFECYCLE:
                         await call.callbacks.atell(chunk[2])
                     elif call.wants(chunk):
-                        parked.touch()
+                        if parked is not None:
+                            parked.touch()
                         yield shape(chunk)
             except (ClaimMissed, ThreadBusy) as error:
                 await call.acontend(error, driver.journal)

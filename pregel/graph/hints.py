@@ -17,6 +17,9 @@ from typing import Any, get_type_hints
 
 Function = Callable[..., Any]
 
+PLAIN = (type, GenericAlias)
+"""Hints that are what they say: a class, a builtin alias."""
+
 
 def function_of(action: Any) -> Function | None:
     """The function whose annotations describe an action; None for what has none, such as a partial."""
@@ -42,13 +45,12 @@ def return_hint(action: Any) -> Any:
 
 def _hint(function: Function, name: str) -> Any:
     annotation = function.__annotations__.get(name)
-    if annotation is None or isinstance(annotation, type | GenericAlias):
+    if annotation is None or isinstance(annotation, PLAIN):
         return annotation
     try:
-        if isinstance(annotation, str):
-            hint = _evaluated(annotation, function)
-            if isinstance(hint, type | GenericAlias):
-                return hint
+        hint = _evaluated(annotation, function) if isinstance(annotation, str) else None
+        if isinstance(hint, PLAIN):
+            return hint
         alone = SimpleNamespace(
             __annotations__={name: annotation}, __type_params__=getattr(function, "__type_params__", ())
         )
@@ -71,8 +73,9 @@ def _code(text: str) -> CodeType:
 
 
 def _globals(function: Function) -> dict[str, Any]:
-    plain = type(function) is FunctionType and not function.__dict__
-    found: dict[str, Any] = (function if plain else inspect.unwrap(function)).__globals__
+    if type(function) is not FunctionType or function.__dict__:
+        function = inspect.unwrap(function)
+    found: dict[str, Any] = function.__globals__
     return found
 
 

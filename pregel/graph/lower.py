@@ -11,6 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pregel.channels import (
@@ -61,7 +62,6 @@ class Lowering:
         self.strict = strict
         self.checks = checks_of(builder.schemas, builder.channels)
         self.keys = {schema: tuple(channel_keys(keys)) for schema, keys in builder.schemas.items()}
-        self.places = {name: place for place, name in enumerate(builder.nodes)}
         self.joins = sorted(
             builder.waiting_edges, key=lambda join: [self.places.get(n, -1) for n in (*join[0], join[1])]
         )
@@ -74,6 +74,7 @@ class Lowering:
                     self.joining[start].append(join_channel(starts, end))
         self.managed = {schema: managed_keys(keys) for schema, keys in builder.schemas.items()}
         self.mappers = {schema: mapper_of(schema) for schema in builder.schemas}
+        self.langchain = "langchain_core" in sys.modules
         self.managed_names = frozenset(builder.managed)
         self.writer_kind = RootWriter if tuple(builder.channels) == (ROOT,) else StateWriter
         self.wakes = wakes_of([name for name, spec in builder.nodes.items() if not spec.is_error_handler])
@@ -82,6 +83,11 @@ class Lowering:
         for start, end in builder.edges:
             if end != END:
                 self.targets[start].append(end)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Which node was added when, for edges whose order nothing else tells."""
+        return {name: place for place, name in enumerate(self.builder.nodes)}
 
     def run(self) -> Lowered:
         """The nodes and channels."""
@@ -122,7 +128,7 @@ class Lowering:
             channels=ROOT if keys == (ROOT,) else keys,
             triggers=[] if handles else [self.wakes[name][0], *self.joined.get(name, ())],
             bound=self.bound(spec.runnable, None if subgraph is not None else spec.trace_policy),
-            mapper=self.mappers[spec.input_schema] or _picker(subgraph),
+            mapper=self.mappers[spec.input_schema] or (None if subgraph is None else _picker(subgraph)),
             managed=self.managed[spec.input_schema],
             writers=[self.writer(name, spec, surplus=subgraph is not None), *self.routes(name)],
             retry_policy=spec.retry_policy or defaults.retry_policy,
@@ -131,13 +137,13 @@ class Lowering:
             error_handler=spec.error_handler or (None if handles else self.default_handler),
             is_error_handler=handles,
             metadata=spec.metadata,
-            subgraphs=[subgraph] if subgraph is not None else [],
+            subgraphs=[subgraph] if subgraph is not None else (),
             trace_policy=spec.trace_policy if subgraph is not None else None,
         )
 
     def bound(self, runnable: Runnable, policy: TracePolicy | None = None) -> Runnable:
         """What a node calls; in a process that uses LangChain its ambient config is set around it."""
-        if "langchain_core" in sys.modules:
+        if self.langchain:
             from pregel.interop.langchain import under_langchain
 
             runnable = under_langchain(runnable)
@@ -170,18 +176,17 @@ class Lowering:
             fields = {key: pydantic_adapter.field_check(schema, key) for key in self.keys[schema]}
             checks = {key: KeyCheck(check, self.builder.channels[key]) for key, check in fields.items()}
         channels = {key: self.builder.channels[key] for key in self.keys[schema]}
-        router = Router(START, self.wakes)
         if tuple(channels) == (ROOT,):
-            return RootWriter(START, channels, router, checks=checks)
+            return RootWriter(START, channels, self.wakes, checks=checks)
         declared = {*self.builder.channels, *self.builder.managed}
-        return InputWriter(channels, router, declared=declared, checks=checks, strict=self.strict)
+        return InputWriter(channels, self.wakes, declared=declared, checks=checks, strict=self.strict)
 
     def writer(self, name: str, spec: StateNodeSpec, *, surplus: bool) -> StateWriter:
         """What writes a node's output."""
         return self.writer_kind(
             name,
             self.builder.channels,
-            Router(name, self.wakes),
+            self.wakes,
             managed=self.managed_names,
             checks=self.checks,
             unknown_keys=self.unknown_keys,
@@ -195,7 +200,8 @@ class Lowering:
         if len(targets) > 1:
             targets = sorted(targets, key=self.places.__getitem__)
         writes = [self.wakes[target] for target in targets]
-        writes += [(join, source) for join in self.joining.get(source, ())]
+        if joins := self.joining.get(source):
+            writes += [(join, source) for join in joins]
         static: list[Writer | AskingWriter] = [ConstantWrite(writes)] if writes else []
         if branches := self.builder.branches.get(source):
             static += [self.branch(source, name, spec) for name, spec in branches.items()]
@@ -220,9 +226,9 @@ def barrier_of(starts: Sequence[str], end: StateNodeSpec) -> Channel:
     return NamedBarrierValueAfterFinish[str](str, names) if end.defer else NamedBarrierValue[str](str, names)
 
 
-def _picker(subgraph: Pregel | None) -> Mapper | None:
+def _picker(subgraph: Pregel) -> Mapper | None:
     """What hands a subgraph the keys that it knows, and nothing else of its parent's."""
-    start = subgraph.nodes.get(START) if subgraph is not None else None
+    start = subgraph.nodes.get(START)
     writer = start.writers[0] if start is not None and start.writers else None
     return _Pick({*writer.channels, *writer.managed}) if isinstance(writer, InputWriter) else None
 

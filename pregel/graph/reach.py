@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import defaultdict
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -25,12 +26,9 @@ _NAMES = frozenset({"Command", "Send"})
 
 def unreachable(builder: AnyStateGraph) -> list[str]:
     """The nodes that nothing leads to; none when a node that is reached may route anywhere."""
-    led: dict[str, list[str]] = {}
+    led = defaultdict[str, list[str]](list)
     for source, target in _declared(builder):
-        if source in led:
-            led[source].append(target)
-        else:
-            led[source] = [target]
+        led[source].append(target)
     reached, waiting = {START}, [START]
     while waiting:
         for target in led.get(waiting.pop(), ()):

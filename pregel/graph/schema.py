@@ -124,6 +124,8 @@ def _agrees(known: Channel | ManagedValueSpec, new: Channel | ManagedValueSpec) 
 
 def _class(schema: Any) -> Any:
     """The class of a generic alias such as ``State[int]``; anything else as it is."""
+    if isinstance(schema, type):
+        return schema
     origin: Any = get_origin(schema)
     is_class = isinstance(origin, type) and origin is not Annotated and hasattr(origin, "__annotations__")
     return origin if is_class else schema

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pregel.graph.hints import input_hint, return_hint
+from pregel.graph.hints import PLAIN, input_hint, return_hint
 from pregel.graph.schema import is_annotated
 from pregel.runnable import Runnable, callable_name
 from pregel.types import CachePolicy, Command, RetryPolicy, TimeoutPolicy, TracePolicy
@@ -57,7 +57,7 @@ def input_schema_of(action: Any, known: Container[Any] = ()) -> Any:
     hint = input_hint(action)
     if hint is None:
         return None
-    cls = get_origin(hint) or hint
+    cls = hint if isinstance(hint, type) else get_origin(hint)
     if not isinstance(cls, type) or not is_annotated(cls):
         return None
     try:
@@ -69,7 +69,9 @@ def input_schema_of(action: Any, known: Container[Any] = ()) -> Any:
 def command_ends_of(action: Any) -> tuple[str, ...] | None:
     """The names in a ``Command[Literal[...]]`` that a function is declared to return; None when there is none."""
     returned = return_hint(action)
-    for hint in () if returned is None else _members(returned):
+    if returned is None or isinstance(returned, PLAIN):
+        return None
+    for hint in _members(returned):
         if get_origin(hint) is Command:
             names = [name for part in get_args(hint) for one in _members(part) for name in _literals(one)]
             if names:

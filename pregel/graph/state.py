@@ -140,12 +140,14 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         given = renamed("add_node", deprecated, retry="retry_policy", input="input_schema") if deprecated else {}
         name, action = self._named(node, action)
         retry_policy = retry_policy or given.get("retry_policy")
-        self._warn_if_compiled("a node")
+        if self.compiled:
+            self._warn_of_late("a node")
         schema = input_schema or given.get("input_schema") or input_schema_of(action, self.schemas) or self.state_schema
-        ends = tuple(destinations) if isinstance(destinations, list | tuple) else destinations
+        ends = tuple(destinations) if isinstance(destinations, (list, tuple)) else destinations
         ends = ends if ends is not None else command_ends_of(action)
         runnable = coerce_to_runnable(action, name)
-        self._add_schema(schema)
+        if schema not in self.schemas:
+            self._add_schema(schema)
         handler = self._add_handler(name, error_handler, schema) if error_handler is not None else None
         self.nodes[name] = StateNodeSpec(
             runnable,
@@ -202,8 +204,10 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
 
     def add_edge(self, start_key: str | Sequence[str], end_key: str) -> Self:
         """Run `end_key` after `start_key`; after all of them, once, when it is a list."""
-        self._warn_if_compiled("an edge")
-        if END in ([start_key] if isinstance(start_key, str) else start_key):
+        if self.compiled:
+            self._warn_of_late("an edge")
+        alone = isinstance(start_key, str)
+        if start_key == END if alone else END in start_key:
             raise DefinitionError("END cannot be a start node.")
         if end_key == START:
             raise DefinitionError("START cannot be an end node.")
@@ -229,7 +233,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         `path` reads the state with the writes of `source` in it. `path_map` turns its answers into names; a list, or a
         Literal as its return annotation, says which names there are.
         """
-        self._warn_if_compiled("a conditional edge")
+        if self.compiled:
+            self._warn_of_late("a conditional edge")
         name = name_of(path)
         name = "condition" if name in ("<lambda>", "partial") else name
         if name in self.branches[source]:
@@ -359,11 +364,9 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             raise DefinitionError(f"Node {node!r} already present.", fix="Give each node a name of its own.")
         if node in (START, END):
             raise ReservedNameError(f"Node {node!r} is reserved.")
-        for character in ("|", ":"):
-            if character in node:
-                raise ReservedNameError(
-                    f"{character!r} is a reserved character and not allowed in node names: {node!r}."
-                )
+        if "|" in node or ":" in node:
+            character = "|" if "|" in node else ":"
+            raise ReservedNameError(f"{character!r} is a reserved character and not allowed in node names: {node!r}.")
         return node, action
 
     def _add_handler(self, node: str, action: Any, schema: Any) -> str:
@@ -378,13 +381,12 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         )
         return name
 
-    def _warn_if_compiled(self, what: str) -> None:
-        if self.compiled:
-            import logging
+    def _warn_of_late(self, what: str) -> None:
+        import logging
 
-            logging.getLogger(__name__).warning(
-                "Adding %s to a graph that has been compiled. The compiled graph does not change.", what
-            )
+        logging.getLogger(__name__).warning(
+            "Adding %s to a graph that has been compiled. The compiled graph does not change.", what
+        )
 
     def _warn_of_unreachable(self, strict: bool) -> None:
         lost = unreachable(self)

@@ -55,8 +55,8 @@ def _targets(builder: AnyStateGraph) -> Iterator[str]:
 
 def _handlers(builder: AnyStateGraph) -> Iterator[str]:
     handlers = {name for name, spec in builder.nodes.items() if spec.is_error_handler}
-    ends = [end for _, end in builder.edges]
-    for name in sorted(handlers.intersection([*(start for start, _ in builder.edges), *builder.branches, *ends])):
+    joined = [name for edge in builder.edges for name in edge] if handlers else []
+    for name in sorted(handlers.intersection([*joined, *builder.branches])):
         yield f"{name!r} is an error handler: edges neither lead to it nor start there. Let it return a Command(goto=)."
     if DEFAULT_HANDLER in builder.nodes and builder.defaults.error_handler is not None:
         yield f"Node {DEFAULT_HANDLER!r} has the name of the default error handler."

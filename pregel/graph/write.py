@@ -19,13 +19,14 @@ from pregel.errors import InvalidUpdateError, NodeReturnError, ParentCommand
 from pregel.graph import pydantic_adapter
 from pregel.graph.check import Checks
 from pregel.graph.names import known_names, quoted
-from pregel.graph.route import Router
+from pregel.graph.route import Router, Wakes
 from pregel.graph.schema import Channel, default_of, instance_keys
 from pregel.types import Command, Send
 from pregel.warnings import warn_caller
 
 UnknownKeys = Literal["error", "warn", "ignore"]
 Pairs = Iterable[tuple[str, Any]]
+NO_CHECKS: Checks = {}
 
 
 class StateWriter:
@@ -43,8 +44,8 @@ class StateWriter:
         "managed",
         "node",
         "plain",
-        "router",
         "unknown_keys",
+        "wakes",
     )
     asks: Literal[False] = False
     maps = False
@@ -53,23 +54,28 @@ class StateWriter:
         self,
         node: str,
         channels: Mapping[str, Channel],
-        router: Router,
+        wakes: Wakes,
         *,
         managed: Collection[str] = (),
-        checks: Checks | None = None,
+        checks: Checks = NO_CHECKS,
         unknown_keys: UnknownKeys = "error",
         surplus: bool = False,
         ends: Sequence[str] | Mapping[str, str] = (),
     ) -> None:
         self.node = node
         self.channels = channels
-        self.router = router
+        self.wakes = wakes
         self.managed = frozenset(managed)
-        self.checks = checks or {}
+        self.checks = checks
         self.unknown_keys: UnknownKeys = "ignore" if surplus else unknown_keys
         self.ends = ends
         self.plain = not self.checks  # no user code looks at what is written
-        self._warned: set[str] = set()
+        self._warned: frozenset[str] = frozenset()
+
+    @property
+    def router(self) -> Router:
+        """What turns the targets of this node's Commands into writes; few nodes have any."""
+        return Router(self.node, self.wakes)
 
     def admit(self, value: Any) -> None:
         """Raise what `write` would raise for this, an input; one that cannot be refused is not looked at."""
@@ -157,9 +163,12 @@ class StateWriter:
             raise InvalidUpdateError(
                 message, fix=f'{fix} Or compile(unknown_keys="warn" or "ignore").', node=self.node, channel=str(keys[0])
             )
+        self._warn_once(keys, f"{message} {fix}")
+
+    def _warn_once(self, keys: Sequence[str], message: str) -> None:
         if not self._warned.issuperset(keys):
-            self._warned.update(keys)
-            warn_caller(f"{message} {fix}")
+            self._warned = self._warned.union(keys)
+            warn_caller(message)
 
     def _not_an_update(self, output: Any) -> NodeReturnError:
         who = f"update_state as node {self.node!r} gave" if _outside() else f"node {self.node!r} returned"
@@ -196,13 +205,13 @@ class InputWriter(StateWriter):
     def __init__(
         self,
         channels: Mapping[str, Channel],
-        router: Router,
+        wakes: Wakes,
         *,
         declared: Collection[str],
-        checks: Checks | None = None,
+        checks: Checks = NO_CHECKS,
         strict: bool = False,
     ) -> None:
-        super().__init__(START, channels, router, managed=declared, checks=checks)
+        super().__init__(START, channels, wakes, managed=declared, checks=checks)
         self.strict = strict
 
     def write(self, output: Any, out: Writes) -> None:
@@ -230,9 +239,7 @@ class InputWriter(StateWriter):
         fix = known_names(keys[0], self.channels)
         if policy == "error":
             raise InvalidUpdateError(message, fix=fix, node=START)
-        if not self._warned.issuperset(keys):
-            self._warned.update(keys)
-            warn_caller(f"{message} {fix}")
+        self._warn_once(keys, f"{message} {fix}")
 
 
 def _outside() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -179,8 +179,6 @@ def coerce_to_runnable(thing: Any, name: str | None = None) -> Runnable:
     raise TypeError(f"Expected a Runnable, a callable or a dict of them, got {type(thing).__name__}.")
 
 
-async def acall_anywhere(step: Runnable, value: Any, running: Any) -> Any:
-    """The output of a step under an event loop: awaited, or on a thread when it can only block."""
-    if step.has_async:
-        return await step.acall(value, running)
-    return await on_thread(step.call, value, running)
+def acall_anywhere(step: Runnable, value: Any, running: Any) -> Awaitable[Any]:
+    """The output of a step under an event loop, to be awaited; it comes from a thread when the step can only block."""
+    return step.acall(value, running) if step.has_async else on_thread(step.call, value, running)

@@ -141,7 +141,7 @@ def callable_name(func: Any) -> str:
 
 def injections(func: Callable[..., Any], *, given: int = 1) -> tuple[tuple[str, str], ...]:
     """(parameter, kind) for every parameter that the engine fills in; the first `given` ones are the caller's."""
-    code = func.__code__ if inspect.isfunction(func) and not hasattr(func, "__wrapped__") else None
+    code = func.__code__ if type(func) is FunctionType and not func.__dict__ else None
     if code is not None and code.co_argcount <= given and code.co_kwonlyargcount == 0:
         return ()  # the usual node; a signature costs more than all else about it
     try:
@@ -170,8 +170,8 @@ def _is_injected(param: inspect.Parameter) -> bool:
 
 
 def _collect(func: Callable[..., Any]) -> Callable[..., Any]:
-    flags = func.__code__.co_flags if type(func) is FunctionType else inspect.CO_GENERATOR
-    if not flags & inspect.CO_GENERATOR or not inspect.isgeneratorfunction(func):
+    plain = type(func) is FunctionType and not func.__code__.co_flags & inspect.CO_GENERATOR
+    if plain or not inspect.isgeneratorfunction(func):
         return func
 
     def collected(*args: Any, **kwargs: Any) -> Any:

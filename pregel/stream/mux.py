@@ -152,7 +152,7 @@ class Mux:
                 fix="Use astream_events(), or override process, finalize and fail.",
             )
         made = projections_of(transformer)
-        if made.keys() & self.projections.keys():
+        if not self.projections.keys().isdisjoint(made):
             taken = sorted(set(made) & set(self.projections))
             owners = ", ".join(f"{name!r} (of {self._owners[name]})" for name in taken)
             raise InvalidInputError(
@@ -176,13 +176,13 @@ class Mux:
 
 
 def _made(factory: Any, scope: tuple[str, ...]) -> StreamTransformer:
-    if isinstance(factory, StreamTransformer):
+    if StreamTransformer in type(factory).__mro__:  # sooner told than by an abstract class
         raise StreamUseError(
             f"transformers holds an instance of {type(factory).__name__}.",
             fix="Give the class, or a function of the scope that makes one: each graph inside of a run gets its own.",
         )
     made = factory(scope)
-    if not isinstance(made, StreamTransformer):
+    if StreamTransformer not in type(made).__mro__:
         raise StreamUseError(
             f"A transformer factory made {type(made).__name__}.", fix="It has to make a StreamTransformer."
         )

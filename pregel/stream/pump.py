@@ -61,7 +61,8 @@ class BlockingPump(Pump):
         super().__init__()
         self.encoder = encoder
         self.stopping = False
-        self._turn = threading.Condition()  # reentrant: a reader may be collected while its thread moves the run
+        self._turn = threading.RLock()  # reentrant: a reader may be collected while its thread moves the run
+        self._room = threading.Condition(self._turn)
         self._mover = 0  # the thread that moves the run now
         self._waiting = 0  # threads that wait for room
 
@@ -71,7 +72,8 @@ class BlockingPump(Pump):
             raise reentered()
         while not want.ready:
             with self._turn:
-                self._wait_for_room(me, want)
+                if self.crowded:
+                    self._wait_for_room(me, want)
                 if want.ready:  # another thread has moved the run meanwhile
                     return
                 self._mover = me
@@ -84,7 +86,7 @@ class BlockingPump(Pump):
         super().relieved(queue)
         if self._waiting:
             with self._turn:
-                self._turn.notify_all()
+                self._room.notify_all()
 
     def close(self) -> None:
         """Wind the run down, at once or after the event that this thread is in the middle of."""
@@ -128,8 +130,6 @@ class BlockingPump(Pump):
         _played(self.mux.finish(error))
 
     def _wait_for_room(self, me: int, want: Want) -> None:
-        if not self.crowded:
-            return
         self._waiting += 1
         give_up = time.monotonic() + PATIENCE
         try:
@@ -140,7 +140,7 @@ class BlockingPump(Pump):
                     raise behind()
                 if None in readers and time.monotonic() >= give_up:
                     raise behind()
-                self._turn.wait(timeout=PATIENCE)  # a thread may die meanwhile
+                self._room.wait(timeout=PATIENCE)  # a thread may die meanwhile
         finally:
             self._waiting -= 1
 

@@ -40,7 +40,7 @@ class RunStream:
     def __init__(self, mux: Mux) -> None:
         self.mux = mux
         self.extensions = MappingProxyType(mux.projections)
-        self._values = next(one for one in mux.transformers if isinstance(one, ValuesTransformer))
+        self._values = next(one for one in mux.transformers if type(one) is ValuesTransformer)
         for name in mux.native:
             setattr(self, name, mux.projections[name])
 

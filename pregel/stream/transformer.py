@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pregel.stream.protocol import ProtocolEvent
@@ -109,18 +110,24 @@ class StreamTransformer(ABC):
             task.cancel()
 
     def overrides(self, name: str) -> bool:
-        """Whether a method is not this class's own."""
-        return getattr(type(self), name) is not getattr(StreamTransformer, name)
+        """Whether an async method is not this class's own."""
+        return name in _overridden(type(self))
 
     @property
     def is_async_only(self) -> bool:
         """Whether it cannot work in a blocking run."""
-        return not self.supports_sync and (self.requires_async or any(map(self.overrides, _ASYNC)))
+        return not self.supports_sync and (self.requires_async or bool(_overridden(type(self))))
+
+
+@lru_cache(maxsize=256)
+def _overridden(cls: type[StreamTransformer]) -> frozenset[str]:
+    """The async methods that a class has of its own; asked for each run of it."""
+    return frozenset(name for name in _ASYNC if getattr(cls, name) is not getattr(StreamTransformer, name))
 
 
 def projections_of(transformer: StreamTransformer) -> Mapping[str, Any]:
     """What its `init` gave, which has to be a mapping."""
     made: Any = transformer.init()
-    if not isinstance(made, Mapping):
+    if not isinstance(made, (dict, Mapping)):  # an abstract class takes longer to answer
         raise TypeError(f"{type(transformer).__name__}.init() returned {type(made).__name__}, not a dict.")
     return made

@@ -8,6 +8,7 @@ FLAT = "tests/simulation/test_explore_flat.py::test_a_fan_out_ends_the_same_in_e
 TURNS = "tests/simulation/test_explore_flat.py::test_a_second_input_on_the_thread_goes_the_same_way"
 SAVERS = "tests/behaviour/savers/test_appends.py"
 WAY = "tests/behaviour/test_making_way.py"
+GROUPS = "tests/behaviour/postgres/test_groups.py"
 AUTHORITY = "tests/behaviour/test_authority.py"
 
 MUTANTS = (
@@ -84,22 +85,43 @@ MUTANTS = (
         "postgres: an append is not compared with seq",
         f"{SAVERS}::test_a_late_duplicate_is_refused[postgres]",
         "pregel/checkpoint/sql/postgres.sql",
-        "WHERE tno = $6 AND epoch = $7 AND run = $8 AND seq = $9",
-        "WHERE tno = $6 AND epoch = $7 AND run = $8 AND $9::bigint IS NOT NULL",
+        "WHERE tno = $6::bigint AND epoch = $7::bigint AND run = $8::bytea AND seq = $9::bigint",
+        "WHERE tno = $6::bigint AND epoch = $7::bigint AND run = $8::bytea AND $9::bigint IS NOT NULL",
     ),
     mutant(
         "postgres: an append is compared with seq alone",
         f"{SAVERS}::test_an_append_that_expects_something_else_is_refused_and_changes_nothing[postgres-epoch]",
         "pregel/checkpoint/sql/postgres.sql",
-        "WHERE tno = $6 AND epoch = $7 AND run = $8 AND seq = $9",
-        "WHERE tno = $6 AND $7::bigint IS NOT NULL AND $8::bytea IS NOT NULL AND seq = $9",
+        "WHERE tno = $6::bigint AND epoch = $7::bigint AND run = $8::bytea AND seq = $9::bigint",
+        "WHERE tno = $6::bigint AND $7::bigint IS NOT NULL AND $8::bytea IS NOT NULL AND seq = $9::bigint",
     ),
     mutant(
         "postgres: a claim is not compared with seq",
         f"{SAVERS}::test_a_claim_needs_the_thread_as_it_was_loaded[postgres]",
         "pregel/checkpoint/sql/postgres.sql",
-        "WHERE tno = $6 AND epoch = $7 AND gen = $8 AND seq = $9",
-        "WHERE tno = $6 AND $7::bigint IS NOT NULL AND gen = $8 AND $9::bigint IS NOT NULL",
+        "WHERE tno = $6::bigint AND epoch = $7::bigint AND gen = $8::bigint AND seq = $9::bigint",
+        "WHERE tno = $6::bigint AND $7::bigint IS NOT NULL AND gen = $8::bigint AND $9::bigint IS NOT NULL",
+    ),
+    mutant(
+        "postgres: of two that make one thread at once both are told that they did",
+        f"{GROUPS}::test_a_refused_append_does_not_touch_those_beside_it",
+        "pregel/checkpoint/postgres/groups.py",
+        "v.a1 = c.thread AND v.a6 = c.mark",
+        "v.a1 = c.thread",
+    ),
+    mutant(
+        "postgres: a group waits for a thread that is locked",
+        f"{GROUPS}::test_a_thread_that_somebody_has_locked_holds_up_nobody_else",
+        "pregel/checkpoint/postgres/groups.py",
+        "FOR UPDATE OF p SKIP LOCKED",
+        "FOR UPDATE OF p",
+    ),
+    mutant(
+        "postgres: what does not land with a group is given up",
+        f"{GROUPS}::test_what_is_sent_again_after_an_unclear_answer_is_known",
+        "pregel/checkpoint/postgres/aio.py",
+        "        try:\n            return await self._append_alone(append)",
+        "        try:\n            return Receipt(False)",
     ),
     # who owns a thread
     mutant(

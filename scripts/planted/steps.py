@@ -19,8 +19,8 @@ MUTANTS = (
         "apply in completion order",
         FLAT,
         "pregel/engine/loop.py",
-        "finished = barrier.in_order",
-        "finished = barrier.finished",
+        "else barrier.in_order, kept)",
+        "else barrier.finished, kept)",
         says="[history]",
     ),
     mutant(
@@ -262,8 +262,8 @@ MUTANTS = (
         (
             Edit(
                 "pregel/checkpoint/ledger.py",
-                "typed = self._dumps(value)",
-                'typed = ("own", value) if type(value) is dict else self._dumps(value)',
+                "typed = self._serde.dumps_typed(value)",
+                'typed = ("own", value) if type(value) is dict else self._serde.dumps_typed(value)',
             ),
             Edit(
                 "pregel/checkpoint/decode.py",

@@ -12,11 +12,12 @@ import pytest
 from pregel.checkpoint.base import BaseCheckpointSaver
 from pregel.checkpoint.first_tier import FirstTier
 from pregel.checkpoint.memory import InMemorySaver
-from pregel.checkpoint.postgres import PostgresSaver
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.warnings import PregelWarning
+from tests.postgres import Emptied
 
 from .awaited import awaiting
+from .kept import Kept, Prepared
 from .savers.third_party import FiveVerbs
 
 
@@ -116,13 +117,30 @@ def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseCheckp
         yield third_party
     elif request.param == "postgres" and awaits:
         with awaiting(request.getfixturevalue("dsn")) as awaited:
+            request.getfixturevalue("kept").alend(awaited)
             yield awaited
     elif request.param == "postgres":
-        with PostgresSaver.from_conn_string(request.getfixturevalue("dsn")) as made:
+        request.getfixturevalue("dsn")
+        with request.getfixturevalue("kept").saver() as made:
             yield made
     else:
-        with SqliteSaver.from_conn_string(str(tmp_path / "threads.db"), synchronous="NORMAL") as saver:
+        path = request.getfixturevalue("prepared").copied(tmp_path)
+        with SqliteSaver.from_conn_string(path, synchronous="NORMAL") as saver:
             yield saver
+
+
+@pytest.fixture(scope="session")
+def kept(worker_database: Emptied) -> Iterator[Kept]:
+    """The connections of this worker to its database on PostgreSQL."""
+    connections = Kept(worker_database.dsn)
+    yield connections
+    connections.close()
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """The SQLite file that this worker makes copies of."""
+    return Prepared(tmp_path_factory.mktemp("prepared") / "threads.db")
 
 
 @pytest.fixture

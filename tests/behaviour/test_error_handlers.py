@@ -268,13 +268,16 @@ def test_one_default_handler_serves_all_nodes_that_have_none_and_compiles_twice(
 def test_a_handler_is_bounded_by_the_limit_and_the_attempts_of_the_defaults(run: Runner) -> None:
     calls: list[str] = []
 
+    async def node(state: Any) -> None:
+        raise ValueError
+
     async def handler(state: Any, error: NodeError) -> None:
         calls.append("handler")
         await asyncio.Event().wait()
 
     again = RetryPolicy(initial_interval=0.0, jitter=False, max_attempts=2)
     graph = StateGraph(State).set_node_defaults(timeout=0.02, retry_policy=again)
-    graph.add_node("x", failing(ValueError()), error_handler=handler).add_edge(START, "x")
+    graph.add_node("x", node, error_handler=handler).add_edge(START, "x")
 
     with pytest.raises(NodeTimeoutError) as caught:
         played(graph.compile().ainvoke({"a": []}))

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pregel.checkpoint.flows import Sql
-from pregel.checkpoint.records import Load, Page
+from pregel.checkpoint.records import Load, Page, WriteRow
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.errors import InvalidInputError, JournalDamaged, StoreError, StoreMoved
 from pregel.flow import Flow
@@ -209,7 +209,8 @@ def test_an_append_that_fails_half_way_leaves_nothing_open(saver: SqliteSaver) -
     run.save({"a": 1})
     append = run.blank()
     run.add_save(append, {"a": 2})
-    append.writes.append((0,))  # type: ignore[arg-type]
+    row = WriteRow(0, b"checkpoint", b"task", 0, 1, "msgpack", b"", "~x", 1)
+    append.writes.append(row._replace(path=object()))  # type: ignore[arg-type]
     before = everything(saver)
 
     with pytest.raises(StoreError, match="SQLite"):
@@ -217,6 +218,27 @@ def test_an_append_that_fails_half_way_leaves_nothing_open(saver: SqliteSaver) -
 
     assert before == everything(saver)
     assert run.send(run.blank()).landed
+
+
+def test_an_append_stores_bytes_as_blobs_and_what_is_absent_as_null(saver: SqliteSaver) -> None:
+    run = Run(saver)
+    run.save({"a": 1})
+    append = run.blank()
+    run.add_writes(append, [("a", b"xyz"), ("b", None)])
+    run.add_save(append, {"a": 2}, metadata={"run_id": "r"})
+
+    assert run.send(append).landed
+
+    with saver.database.reading() as connection:
+        kinds = "typeof(id), typeof(parent), typeof(base), typeof(lineage), run_id, typeof(metadata), typeof(manifest)"
+        checkpoints = connection.execute(f"SELECT {kinds} FROM pregel_checkpoints ORDER BY id").fetchall()
+        kinds = "typeof(checkpoint), typeof(task), typeof(blob), blob, typeof(child)"
+        writes = connection.execute(f"SELECT {kinds} FROM pregel_writes ORDER BY idx").fetchall()
+    assert checkpoints == [
+        ("blob", "null", "null", "blob", None, "text", "blob"),
+        ("blob", "blob", "null", "blob", "r", "text", "blob"),
+    ]
+    assert writes == [("blob", "blob", "blob", b"xyz", "null"), ("blob", "blob", "blob", b"", "null")]
 
 
 def test_a_flow_that_is_interrupted_is_rolled_back(saver: SqliteSaver) -> None:

@@ -17,7 +17,7 @@ from pregel import START, StateGraph
 from pregel.checkpoint.records import Append, Load, Receipt
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.checkpoint.sqlite.aio import AsyncSqliteSaver
-from pregel.checkpoint.sqlite.together import AT_ONCE, Together
+from pregel.checkpoint.together import AT_ONCE, Together, on_executor
 from pregel.errors import InternalError, StoreError
 from tests.behaviour.journals import Run
 
@@ -151,10 +151,10 @@ def test_appends_of_one_moment_go_together_and_later_ones_wait() -> None:
         return Append(thread, 1, 1, b"", 1, 1, b"")
 
     async def play() -> list[Any]:
-        together = Together(append_all)
+        together = Together(on_executor(append_all))
         threads = ["a", "bad", *(str(number) for number in range(AT_ONCE))]
-        gone = asyncio.ensure_future(together.append(append("gone")))
-        waiting = [asyncio.ensure_future(together.append(append(thread))) for thread in threads]
+        gone = asyncio.ensure_future(together.ask(append("gone")))
+        waiting = [asyncio.ensure_future(together.ask(append(thread))) for thread in threads]
         await asyncio.sleep(0)
         gone.cancel()
         return await asyncio.gather(*waiting, return_exceptions=True)
@@ -169,10 +169,10 @@ def test_appends_of_one_moment_go_together_and_later_ones_wait() -> None:
 
 def test_appends_on_a_loop_that_has_no_executor_any_more_are_refused() -> None:
     async def play() -> list[Any]:
-        together = Together(lambda appends: [Receipt(True) for _ in appends])
+        together: Together[Append, Receipt] = Together(on_executor(lambda appends: [Receipt(True) for _ in appends]))
         await asyncio.get_running_loop().shutdown_default_executor()
         return await asyncio.gather(
-            *(together.append(Append("t", 1, 1, b"", 1, 1, b"")) for _ in range(3)), return_exceptions=True
+            *(together.ask(Append("t", 1, 1, b"", 1, 1, b"")) for _ in range(3)), return_exceptions=True
         )
 
     assert [type(one) for one in asyncio.run(play())] == [RuntimeError] * 3
@@ -186,7 +186,7 @@ def test_appends_are_not_held_up_by_a_loop_or_an_executor_that_is_gone(how: str)
         go.wait()
         return [Receipt(True) for _ in appends]
 
-    together = Together(append_all)
+    together = Together(on_executor(append_all))
     append = Append("t", 1, 1, b"", 1, 1, b"")
 
     async def dropped() -> type[Any]:
@@ -200,7 +200,7 @@ def test_appends_are_not_held_up_by_a_loop_or_an_executor_that_is_gone(how: str)
 
         held = asyncio.ensure_future(asyncio.to_thread(hold))
         await holds.wait()
-        waiting = asyncio.ensure_future(together.append(append))
+        waiting = asyncio.ensure_future(together.ask(append))
         for _ in range(3):
             await asyncio.sleep(0)
         executor.shutdown(wait=False, cancel_futures=True)
@@ -210,13 +210,13 @@ def test_appends_are_not_held_up_by_a_loop_or_an_executor_that_is_gone(how: str)
         return type(told)
 
     async def again() -> Receipt:
-        return await asyncio.wait_for(together.append(append), 60)
+        return await asyncio.wait_for(together.ask(append), 60)
 
     loop = asyncio.new_event_loop()
     if how == "dropped":
         assert loop.run_until_complete(dropped()) is asyncio.CancelledError
     else:
-        waiting = loop.create_task(together.append(append))
+        waiting = loop.create_task(again())
         loop.run_until_complete(asyncio.sleep(0))
         waiting.cancel()
         loop.run_until_complete(asyncio.gather(waiting, return_exceptions=True))
@@ -234,10 +234,10 @@ def test_appends_from_two_loops_at_once_each_get_their_answer() -> None:
             go.wait()
         return [Receipt(True) for _ in appends]
 
-    together = Together(append_all)
+    together = Together(on_executor(append_all))
 
     async def play(thread: str) -> bool:
-        return (await asyncio.wait_for(together.append(Append(thread, 1, 1, b"", 1, 1, b"")), 20)).landed
+        return (await asyncio.wait_for(together.ask(Append(thread, 1, 1, b"", 1, 1, b"")), 20)).landed
 
     with ThreadPoolExecutor(2) as loops:
         first = loops.submit(asyncio.run, play("first"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import operator
 import threading
 import time
@@ -116,6 +117,21 @@ def test_only_silence_passes_the_idle_limit() -> None:
     app = one(node, timeout=TimeoutPolicy(idle_timeout=2 * SOON, refresh_on="heartbeat")).compile()
 
     assert {"a": ["alive"]} == played(app.ainvoke({"a": []}))
+
+
+def test_a_limit_that_is_moved_on_again_and_again_keeps_no_timers() -> None:
+    kept: list[int] = []
+
+    async def node(state: Any, runtime: Runtime[Any]) -> None:
+        for _ in range(100):
+            await asyncio.wait({asyncio.ensure_future(asyncio.Event().wait())}, timeout=SOON)
+            runtime.heartbeat()
+        gc.collect()
+        kept.append(sum(isinstance(found, asyncio.TimerHandle) for found in gc.get_objects()))
+
+    played(one(node, timeout=TimeoutPolicy(idle_timeout=1.5 * SOON)).compile().ainvoke({"a": []}))
+
+    assert 10 > kept[0]
 
 
 @pytest.mark.parametrize(("refresh_on", "ends"), [("auto", True), ("heartbeat", False)])

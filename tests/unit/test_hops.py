@@ -70,8 +70,7 @@ async def test_a_call_that_blocks_holds_up_no_other() -> None:
 @on_a_loop
 async def test_a_call_that_is_cancelled_before_it_began_is_never_made() -> None:
     made: list[int] = []
-    waiting = asyncio.ensure_future(on_thread(lambda: made.append(1)))
-    await asyncio.sleep(0)  # it stands in the queue; nobody has taken it
+    waiting = asyncio.ensure_future(on_thread(lambda: made.append(1)))  # it stands in the queue; nobody has taken it
     waiting.cancel()
     await on_thread(lambda: None)
     assert (waiting.cancelled(), made) == (True, [])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Union
 
 from psycopg import AsyncConnection
@@ -20,7 +20,7 @@ from pregel import flow as runner
 from pregel.checkpoint import flows
 from pregel.checkpoint.async_journal import AsyncJournalSaver
 from pregel.checkpoint.chunks import ChunkPage, chunks_flow
-from pregel.checkpoint.flows import Sql
+from pregel.checkpoint.flows import Row, Sql
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.news import AsyncNews, News
 from pregel.checkpoint.postgres import tables, verbs, wire
@@ -38,6 +38,7 @@ from pregel.checkpoint.postgres.saver import (
     warn_of,
 )
 from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
+from pregel.checkpoint.together import Together
 from pregel.errors import AsyncOnlyError
 from pregel.flow import Flow
 
@@ -101,6 +102,8 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
         self.connections.prepare = prepare
         self.blocking_twin = PostgresSaver.of(target, None, size, patience, prepare, self.lease)
         self._ready = False
+        self._appends = Together(self._append_all)
+        self._openings = Together(self._open_all)
         self._writing: Counter[asyncio.AbstractEventLoop] = Counter()
 
     async def setup(self) -> None:
@@ -119,7 +122,38 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
     # -- the store ---------------------------------------------------------------------------------------------------
 
     async def aappend(self, append: Append) -> Receipt:
+        if verbs.weight(append) > verbs.LIGHT:
+            return await self._append_alone(append)
+        return await self._appends.ask(append)
+
+    async def _append_alone(self, append: Append) -> Receipt:
         return await self._ado(verbs.appending(append, self.names), append.thread)
+
+    async def _append_all(self, appends: Sequence[Append]) -> list[Receipt | BaseException]:
+        """What became of each of several runs' appends. What did not land with the others is sent alone."""
+        landed: dict[int, Receipt] = {}
+        if len(appends) > 1:
+            with suppress(Exception):  # whoever it is about hears of it alone; what landed all the same has its mark
+                landed = await self._ado(verbs.appending_all(appends))
+        left = [append for place, append in enumerate(appends) if place not in landed]
+        if len(left) > 1:
+            outcomes = iter(await asyncio.gather(*map(self._outcome, left)))
+        else:
+            outcomes = iter([await self._outcome(append) for append in left])
+        return [landed[place] if place in landed else next(outcomes) for place in range(len(appends))]
+
+    async def _outcome(self, append: Append) -> Receipt | BaseException:
+        try:
+            return await self._append_alone(append)
+        except Exception as error:
+            return error
+
+    async def _open_all(self, places: Sequence[tuple[str, str]]) -> list[Row | None]:
+        """What one statement tells of each of several threads; None where each is to be asked for alone."""
+        if len(places) > 1:
+            with suppress(Exception):
+                return [*(await self._ado(verbs.openings(places)))]
+        return [None] * len(places)
 
     async def aread(self, flow: Flow[T]) -> T:
         return await self._ado(verbs.reading_once(flow))
@@ -138,7 +172,8 @@ class AsyncPostgresSaver(Spoken, AsyncJournalSaver):
         if names and names is not self._interned:
             await self.aintern(names)
             self._interned = names
-        flow = verbs.loading(lambda: flows.load_flow(self._decoder(), thread, loads), thread, loads)
+        opened = await self._openings.ask((thread, loads[0].ns)) if verbs.is_opening(loads) else None
+        flow = verbs.loading(lambda: flows.load_flow(self._decoder(), thread, loads), thread, loads, opened)
         return await self._ado(flow, thread)
 
     async def alook(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:

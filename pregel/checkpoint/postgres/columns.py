@@ -6,7 +6,7 @@ psycopg's own list adaption looks at each element's type; here the statement say
 from __future__ import annotations
 
 from collections.abc import Sequence
-from struct import pack
+from struct import calcsize, pack
 from typing import Any
 
 from psycopg.abc import AdaptContext
@@ -29,6 +29,9 @@ class _BigInts(Column): ...
 class _Floats(Column): ...
 
 
+class _Booleans(Column): ...
+
+
 class _Texts(Column): ...
 
 
@@ -40,6 +43,7 @@ KINDS: dict[str, tuple[type[Column], int, int, str]] = {
     "integer": (_Ints, 23, 1007, ">ii"),
     "bigint": (_BigInts, 20, 1016, ">iq"),
     "float8": (_Floats, 701, 1022, ">id"),
+    "boolean": (_Booleans, 16, 1000, ">i?"),
     "text": (_Texts, 25, 1009, ""),
     "bytea": (_Blobs, 17, 1001, ""),
 }
@@ -50,7 +54,7 @@ def column(kind: str, values: Sequence[Any]) -> Column:
     made, oid, _, layout = KINDS[kind]
     head = pack(">iiiii", 1, None in values, oid, len(values), 1)
     if layout:
-        size = 4 if kind == "integer" else 8
+        size = calcsize(layout) - 4
         return made(head + b"".join([NULL if value is None else pack(layout, size, value) for value in values]))
     raw = [None if value is None else _text_bytes(value) for value in values] if kind == "text" else values
     return made(head + b"".join([NULL if value is None else pack(">i", len(value)) + value for value in raw]))

@@ -13,15 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from pregel.checkpoint.flows import Atomic, Clock, Many, Row, Sql, append_flow
+from pregel.checkpoint.flows import Atomic, Clock, Many, Row, Sql, append_flow, thread_row
 from pregel.checkpoint.keys import Names
-from pregel.checkpoint.postgres.wire import SNAPSHOT, TRANSACTION, UNCLEAR, Known, said, settled, transaction
+from pregel.checkpoint.postgres import groups
+from pregel.checkpoint.postgres.wire import SNAPSHOT, TRANSACTION, UNCLEAR, Ask, Known, said, settled, transaction
 from pregel.checkpoint.postgres.words import CHUNK, locked
 from pregel.checkpoint.records import Append, Hold, Load, Opened, Receipt, ValueRow, WriteRow
 from pregel.errors import JournalDamaged, StoreError
 from pregel.flow import Flow
 
 T = TypeVar("T")
+LIGHT = 64 << 10  # bytes: an append above it goes alone, so that those of other runs need not wait for it
 LARGEST = (1 << 30) - (1 << 20)  # bytes: a message to the server ends below 1 GB
 SERVERS_CLOCK = Clock(0.0, "", 0.0)  # the statements take the time from the server
 
@@ -32,6 +34,26 @@ def appending(append: Append, names: Names, chunk: int = CHUNK) -> Flow[Receipt]
         return settled(lambda: said(append_flow(append, SERVERS_CLOCK), alone=True))
     check_fields(append, names)
     return settled(lambda: transaction(TRANSACTION, said(_in_pieces(append_flow(append, SERVERS_CLOCK)))))
+
+
+def appending_all(appends: Sequence[Append]) -> Flow[dict[int, Receipt]]:
+    """Store records of several runs, in a statement for each kind of guard; what landed, by its place.
+
+    What did not is to be sent again, alone: it is refused there, or waits, or fails, without the others.
+    """
+    kinds: dict[str, list[tuple[int, Atomic]]] = {}
+    for place, append in enumerate(appends):
+        request: Atomic = next(append_flow(append, SERVERS_CLOCK))
+        kinds.setdefault(request.head.name, []).append((place, request))
+    landed: dict[int, Receipt] = {}
+    for members in kinds.values():
+        if len(members) == 1:  # as good alone
+            continue
+        members.sort(key=lambda member: member[1].thread)  # in one order: of two that make threads none waits for ever
+        text, args = groups.appends([request for _, request in members])
+        for row in (yield Ask(text, args, True)):
+            landed[members[row[-1] - 1][0]] = Receipt(True, thread_row(row[:-1]))
+    return landed
 
 
 def weight(append: Append) -> int:
@@ -128,15 +150,31 @@ def requesting(hold: Hold, asked: str) -> Flow[bool]:
 # -- loading -----------------------------------------------------------------------------------------------------------
 
 
-def loading(flow: Callable[[], Flow[Opened]], thread: str, loads: Sequence[Load]) -> Flow[Opened]:
-    """Run a load flow in as few round trips as it takes."""
-    if len(loads) == 1 and loads[0].checkpoint is None and loads[0].before is None:
+def loading(
+    flow: Callable[[], Flow[Opened]], thread: str, loads: Sequence[Load], opened: Row | None = None
+) -> Flow[Opened]:
+    """Run a load flow in as few round trips as it takes; `opened`: what `openings` has told already."""
+    if is_opening(loads):
         try:
-            known = yield from _opening(thread, loads[0].ns)
+            known = yield from _opening(thread, loads[0].ns, opened)
             return (yield from said(flow(), alone=True, known=known))
         except (JournalDamaged, *UNCLEAR):
             pass  # a snapshot tells whether it is damaged, or was pruned meanwhile
     return (yield from reading(flow))
+
+
+def is_opening(loads: Sequence[Load]) -> bool:
+    """Whether all that is asked for is the newest checkpoint of a namespace."""
+    return len(loads) == 1 and loads[0].checkpoint is None and loads[0].before is None
+
+
+def openings(places: Sequence[tuple[str, str]]) -> Flow[list[Row]]:
+    """What one statement tells of several (thread, namespace); an empty row of a thread that does not exist."""
+    found: list[Row] = [()] * len(places)
+    text, args = groups.openings(places)
+    for row in (yield Ask(text, args, True)):
+        found[row[0] - 1] = row[1:]
+    return found
 
 
 def looking(flow: Callable[[], Flow[T]]) -> Flow[T]:
@@ -148,12 +186,13 @@ def looking(flow: Callable[[], Flow[T]]) -> Flow[T]:
     return (yield from reading(flow))
 
 
-def _opening(thread: str, ns: str) -> Flow[Known]:
-    """What one statement tells of a thread and the newest checkpoint of a namespace."""
-    rows = yield from asking(Sql("opening", (thread, ns)))
-    if not rows:
+def _opening(thread: str, ns: str, row: Row | None) -> Flow[Known]:
+    """What one statement tells of a thread and the newest checkpoint of a namespace; its row, if it has been asked."""
+    if row is None:
+        rows = yield from asking(Sql("opening", (thread, ns)))
+        row = rows[0] if rows else ()
+    if not row:
         return {"thread": ((thread,), [])}
-    row = rows[0]
     tno, number, checkpoint, base, writes = row[0], row[19], row[20:31], row[31], row[32]
     known: dict[str, tuple[Row, list[Row]]] = {"thread": ((thread,), [row[:19]])}
     if number is None or checkpoint[0] is None:

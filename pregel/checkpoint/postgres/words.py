@@ -98,23 +98,34 @@ _ADAPTED: dict[str, Callable[[Row], Row]] = {
 
 
 def _append(request: Atomic) -> Words:
-    head = STATEMENTS[request.head.name]
-    args = head.ordered([_shown(arg) if arg.__class__ is str else arg for arg in request.head.args])
-    if request.head.name == "create":
-        args[0] = request.thread
+    args = head_args(request)
     shape: list[tuple[str, int]] = []
     for many in request.rest:
-        rows = _TIDIED[many.name](many.rows) if many.name in _TIDIED else many.rows
+        rows = tidied(many)
         if len(rows) <= FEW:
             shape.append((many.name, len(rows)))
             args += chain.from_iterable(rows)
         else:
             shape.append((many.name, 0))
-            args += _columns(STATEMENTS[many.name].kinds, rows)
+            args += columns(STATEMENTS[many.name].kinds, rows)
     return _append_text(request.head.name, tuple(shape)), args
 
 
-def _columns(kinds: Sequence[str], rows: Sequence[Row]) -> list[Any]:
+def head_args(request: Atomic) -> list[Any]:
+    """The arguments of an append's guard, as its places want them."""
+    args = STATEMENTS[request.head.name].ordered([_shown(a) if a.__class__ is str else a for a in request.head.args])
+    if request.head.name == "create":
+        args[0] = request.thread
+    return args
+
+
+def tidied(many: Many) -> Sequence[Row]:
+    """The rows as one statement takes them."""
+    return _TIDIED[many.name](many.rows) if many.name in _TIDIED else many.rows
+
+
+def columns(kinds: Sequence[str], rows: Sequence[Row]) -> list[Any]:
+    """The rows, column by column."""
     return [column(kind, values) for kind, values in zip(kinds, zip(*rows, strict=True), strict=True)]
 
 
@@ -145,18 +156,18 @@ def _placed(statement: Statement, count: int, first: int) -> str:
 
 def _many(request: Many) -> Sequence[Words]:
     """Rows outside of an append."""
-    rows = _TIDIED[request.name](request.rows) if request.name in _TIDIED else request.rows
+    rows = tidied(request)
     if not rows:
         return ()
     statement = STATEMENTS.get(f"{request.name}_rows") or STATEMENTS[request.name]
     if not statement.kinds:
         return [(statement.text, statement.ordered(row)) for row in rows]
     if not request.name.startswith("add_"):
-        return ((statement.text, _columns(statement.kinds, rows)),)
+        return ((statement.text, columns(statement.kinds, rows)),)
     look_up = STATEMENTS["looked_up"].text  # they are all of one thread, their first field
     text = f"WITH t AS ({look_up}) {_placed(statement, 0, 1)}"
     return [
-        (text, [piece[0][0], *_columns(statement.kinds, [row[1:] for row in piece])]) for piece in _pieces(rows, CHUNK)
+        (text, [piece[0][0], *columns(statement.kinds, [row[1:] for row in piece])]) for piece in _pieces(rows, CHUNK)
     ]
 
 

@@ -119,20 +119,20 @@ WHERE NOT EXISTS (SELECT FROM pregel_names n WHERE n.text = u.text) ON CONFLICT 
 
 -- append: the guard of an append by the run that holds the thread; renews its lease
 UPDATE pregel_threads
-SET seq = seq + $1, mark = $2, last_id = coalesce($3::bytea, last_id),
+SET seq = seq + $1::bigint, mark = $2::bytea, last_id = coalesce($3::bytea, last_id),
     expires = extract(epoch FROM clock_timestamp()) + ttl, updated_at = extract(epoch FROM clock_timestamp())
-WHERE tno = $6 AND epoch = $7 AND run = $8 AND seq = $9
+WHERE tno = $6::bigint AND epoch = $7::bigint AND run = $8::bytea AND seq = $9::bigint
 
 -- release: the guard of a run's last append; gives the thread back
 UPDATE pregel_threads
-SET seq = seq + $1, mark = $2, last_id = coalesce($3::bytea, last_id),
+SET seq = seq + $1::bigint, mark = $2::bytea, last_id = coalesce($3::bytea, last_id),
     updated_at = extract(epoch FROM clock_timestamp()),
     run = NULL, owner = NULL, status = $10::text, reason = $11::text, crashes = 0
-WHERE tno = $6 AND epoch = $7 AND run = $8 AND seq = $9
+WHERE tno = $6::bigint AND epoch = $7::bigint AND run = $8::bytea AND seq = $9::bigint
 
 -- claim: take a thread that is as it was loaded, if it is free, or its lease lapsed, or its owner dead ($14)
 UPDATE pregel_threads
-SET seq = seq + $1, mark = $2, last_id = coalesce($3::bytea, last_id),
+SET seq = seq + $1::bigint, mark = $2::bytea, last_id = coalesce($3::bytea, last_id),
     updated_at = extract(epoch FROM clock_timestamp()),
     epoch = greatest(epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
     run = $10::bytea, owner = $11::text, ttl = $13::float8,
@@ -140,17 +140,18 @@ SET seq = seq + $1, mark = $2, last_id = coalesce($3::bytea, last_id),
     asked = CASE WHEN asked LIKE '~%' AND asked <> $20::text THEN asked ELSE '' END,
     graph = coalesce(nullif($17::text, ''), graph), crashes = CASE WHEN run IS NULL THEN crashes ELSE crashes + 1 END,
     pin = $19::bytea
-WHERE tno = $6 AND epoch = $7 AND gen = $8 AND seq = $9
+WHERE tno = $6::bigint AND epoch = $7::bigint AND gen = $8::bigint AND seq = $9::bigint
   AND (run IS NULL OR $14::boolean OR expires < extract(epoch FROM clock_timestamp()))
 
 -- create: claim a thread that does not exist, above the epoch of its tombstone
 INSERT INTO pregel_threads
     (thread, epoch, run, seq, mark, last_id, owner, ttl, expires, status, reason, graph, updated_at)
-VALUES ($1::text,
-        greatest(1 + coalesce((SELECT epoch FROM pregel_tombstones WHERE digest = $2), 0),
-                 (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
-        $4::bytea, $5, $6, $7::bytea, $8::text, $10::float8, extract(epoch FROM clock_timestamp()) + $10::float8,
-        $12::text, $13::text, $14::text, extract(epoch FROM clock_timestamp()))
+SELECT $1::text,
+       greatest(1 + coalesce((SELECT epoch FROM pregel_tombstones WHERE digest = $2::bytea), 0),
+                (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
+       $4::bytea, $5::bigint, $6::bytea, $7::bytea, $8::text, $10::float8,
+       extract(epoch FROM clock_timestamp()) + $10::float8, $12::text, $13::text, $14::text,
+       extract(epoch FROM clock_timestamp())
 ON CONFLICT DO NOTHING
 
 -- renew: how long the runs that hold these threads go on holding them: their leases ($4 = 1), or no more (-1)
@@ -187,38 +188,44 @@ UPDATE pregel_threads SET seq = seq + 1, last_id = greatest($1::bytea, last_id),
 
 -- add_namespaces: number a namespace
 INSERT INTO pregel_namespaces (tno, ns, text)
-SELECT t.tno, u.* FROM t, unnest($1::integer[], $2::text[]) u
+SELECT t.tno, u.ns, u.text FROM t JOIN unnest($1::integer[], $2::text[]) u (ns, text) ON true
 
 -- add_checkpoints: a checkpoint; a second one with its id is an error
 INSERT INTO pregel_checkpoints
     (tno, epoch, ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest)
 SELECT t.tno, t.epoch, u.ns, u.id, u.parent, u.base, u.lineage, u.step, u.source, u.run_id, u.created_at,
        convert_from(u.metadata, 'UTF8'), u.manifest
-FROM t, unnest($1::integer[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[], $6::integer[], $7::text[],
-               $8::text[], $9::float8[], $10::bytea[], $11::bytea[])
-        u (ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest)
+FROM t JOIN unnest($1::integer[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[], $6::integer[], $7::text[],
+                   $8::text[], $9::float8[], $10::bytea[], $11::bytea[])
+            u (ns, id, parent, base, lineage, step, source, run_id, created_at, metadata, manifest) ON true
 
 -- add_values: a channel's value
 INSERT INTO pregel_channel_values (tno, ns, channel, at, kind, type, blob, prev, base, fold, n)
-SELECT t.tno, u.* FROM t, unnest($1::integer[], $2::integer[], $3::bigint[], $4::text[], $5::text[], $6::bytea[],
-                                 $7::bigint[], $8::bigint[], $9::integer[], $10::bigint[]) u
+SELECT t.tno, u.ns, u.channel, u.at, u.kind, u.type, u.blob, u.prev, u.base, u.fold, u.n
+FROM t JOIN unnest($1::integer[], $2::integer[], $3::bigint[], $4::text[], $5::text[], $6::bytea[],
+                   $7::bigint[], $8::bigint[], $9::integer[], $10::bigint[])
+            u (ns, channel, at, kind, type, blob, prev, base, fold, n) ON true
 
 -- add_writes: a task's write; control rows (idx < 0) replace, others stay as first written
 INSERT INTO pregel_writes (tno, ns, checkpoint, task, idx, channel, type, blob, path, name, child)
-SELECT t.tno, u.* FROM t, unnest($1::integer[], $2::bytea[], $3::bytea[], $4::integer[], $5::integer[], $6::text[],
-                                 $7::bytea[], $8::text[], $9::integer[], $10::bytea[]) u
+SELECT t.tno, u.ns, u.checkpoint, u.task, u.idx, u.channel, u.type, u.blob, u.path, u.name, u.child
+FROM t JOIN unnest($1::integer[], $2::bytea[], $3::bytea[], $4::integer[], $5::integer[], $6::text[],
+                   $7::bytea[], $8::text[], $9::integer[], $10::bytea[])
+            u (ns, checkpoint, task, idx, channel, type, blob, path, name, child) ON true
 ON CONFLICT (tno, ns, checkpoint, task, idx)
 DO UPDATE SET type = excluded.type, blob = excluded.blob WHERE excluded.idx < 0
 
 -- add_chunks: chunks that a run showed; whoever listens hears the thread's number when they are stored
 INSERT INTO pregel_chunks (tno, epoch, last, n, attempt, state, node, run_id, at, blob)
-SELECT t.tno, t.epoch, u.* FROM t, unnest($1::bigint[], $2::integer[], $3::integer[], $4::integer[], $5::text[],
-                                          $6::text[], $7::float8[], $8::bytea[]) u
+SELECT t.tno, t.epoch, u.last, u.n, u.attempt, u.state, u.node, u.run_id, u.at, u.blob
+FROM t JOIN unnest($1::bigint[], $2::integer[], $3::integer[], $4::integer[], $5::text[], $6::text[], $7::float8[],
+                   $8::bytea[])
+            u (last, n, attempt, state, node, run_id, at, blob) ON true
 RETURNING pg_notify('pregel_chunks', tno::text)
 
 -- add_marks: what became of earlier chunks
 UPDATE pregel_chunks c SET state = u.state
-FROM t, unnest($1::bigint[], $2::integer[]) u (last, state) WHERE c.tno = t.tno AND c.last = u.last
+FROM t JOIN unnest($1::bigint[], $2::integer[]) u (last, state) ON true WHERE c.tno = t.tno AND c.last = u.last
 
 -- chunks: the chunks of a thread from an offset on
 SELECT last, n, epoch, attempt, state, node, run_id, at, blob FROM pregel_chunks

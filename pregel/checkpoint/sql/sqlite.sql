@@ -95,15 +95,15 @@ SELECT id, text FROM pregel_names WHERE text = ?
 -- intern: give a name a number unless it has one
 INSERT INTO pregel_names (text) VALUES (?) ON CONFLICT DO NOTHING
 
--- append: the guard of an append by the run that holds the thread; renews its lease
+-- append: the guard of an append by the run that holds the thread; renews its lease; 0 stands for NULL
 UPDATE pregel_threads
-SET seq = seq + ?1, mark = ?2, last_id = coalesce(?3, last_id),
+SET seq = seq + ?1, mark = ?2, last_id = coalesce(nullif(?3, 0), last_id),
     expires = ?4 + ttl, expires_boot = ?5 + ttl, updated_at = ?4
 WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9
 
--- release: the guard of a run's last append; gives the thread back
+-- release: the guard of a run's last append; gives the thread back; 0 stands for NULL
 UPDATE pregel_threads
-SET seq = seq + ?1, mark = ?2, last_id = coalesce(?3, last_id), updated_at = ?4,
+SET seq = seq + ?1, mark = ?2, last_id = coalesce(nullif(?3, 0), last_id), updated_at = ?4,
     run = NULL, owner = NULL, boot = NULL, status = ?10, reason = ?11, crashes = 0
 WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9
 
@@ -150,18 +150,19 @@ UPDATE pregel_threads SET seq = seq + 1, last_id = max(?1, coalesce(last_id, ?1)
 -- add_namespaces: number a namespace
 INSERT INTO pregel_namespaces (tno, ns, text) VALUES (?, ?, ?)
 
--- add_checkpoints: a checkpoint; a second one with its id is an error
+-- add_checkpoints: a checkpoint; a second one with its id is an error; 0 stands for NULL
 INSERT INTO pregel_checkpoints
     (tno, ns, id, parent, base, lineage, epoch, step, source, run_id, created_at, metadata, manifest)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, (SELECT epoch FROM pregel_threads WHERE tno = ?1), ?7, ?8, ?9, ?10, CAST(?11 AS TEXT), ?12)
+VALUES (?1, ?2, ?3, nullif(?4, 0), nullif(?5, 0), ?6, (SELECT epoch FROM pregel_threads WHERE tno = ?1), ?7, ?8,
+        nullif(?9, 0), ?10, CAST(?11 AS TEXT), ?12)
 
 -- add_values: a channel's value
 INSERT INTO pregel_channel_values (tno, ns, channel, at, kind, type, blob, prev, base, fold, n)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
--- add_writes: a task's write; control rows (idx < 0) replace, others stay as first written
+-- add_writes: a task's write; control rows (idx < 0) replace, others stay as first written; 0 stands for NULL
 INSERT INTO pregel_writes (tno, ns, checkpoint, task, idx, channel, type, blob, path, name, child)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))
 ON CONFLICT (tno, ns, checkpoint, task, idx)
 DO UPDATE SET type = excluded.type, blob = excluded.blob WHERE excluded.idx < 0
 

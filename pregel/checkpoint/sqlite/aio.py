@@ -20,7 +20,7 @@ from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.records import Append, Hold, Receipt, Saved
 from pregel.checkpoint.sqlite.database import Synchronous
 from pregel.checkpoint.sqlite.saver import STATEMENTS, Serde, SqliteSaver, clock, explained, placed, tables
-from pregel.checkpoint.sqlite.together import Together
+from pregel.checkpoint.together import Together, on_executor
 from pregel.errors import InvalidInputError
 from pregel.flow import Flow
 
@@ -46,7 +46,7 @@ class AsyncSqliteSaver(AsyncJournalSaver):
         self.conn: aiosqlite.Connection | None = conn
         self._file: SqliteSaver | None = None
         self._ready = False
-        self._together: Together  # as soon as there is a file
+        self._together: Together[Append, Receipt]  # as soon as there is a file
         self._turn = asyncio.Lock()
         self._under_way: set[asyncio.Future[Any]] = set()  # transactions whose callers may be gone
 
@@ -66,7 +66,7 @@ class AsyncSqliteSaver(AsyncJournalSaver):
             saver = cls.__new__(cls)
             AsyncJournalSaver.__init__(saver, serde=serde, lease=lease)
             saver.conn, saver._file, saver._ready = None, file, True
-            saver._together = Together(file.append_all)
+            saver._together = Together(on_executor(file.append_all))
             yield saver
 
     async def setup(self) -> None:
@@ -92,7 +92,7 @@ class AsyncSqliteSaver(AsyncJournalSaver):
     async def aappend(self, append: Append) -> Receipt:
         file = await self._opened()
         if file is not None:
-            return await self._together.append(append)
+            return await self._together.ask(append)
         return await self._whole(runner.arun(append_flow(append, clock()), self._perform_append))
 
     async def _perform_append(self, request: Atomic | Sql) -> list[Row]:
@@ -160,7 +160,7 @@ class AsyncSqliteSaver(AsyncJournalSaver):
         databases = await conn.execute_fetchall("PRAGMA database_list")
         if path := next((row[2] for row in databases if row[1] == "main"), ""):
             self._file = SqliteSaver.at(path)
-            self._together = Together(self._file.append_all)
+            self._together = Together(on_executor(self._file.append_all))
         else:
             async with self._begun("BEGIN IMMEDIATE"):
                 await runner.arun(tables(), lambda statement: _rows(conn, statement))

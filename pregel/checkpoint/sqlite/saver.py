@@ -27,6 +27,7 @@ from pregel.checkpoint.lease import LEASE, this_owner
 from pregel.checkpoint.records import Append, Hold, Receipt, Saved
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.sql import numbered, statements
+from pregel.checkpoint.sqlite.bound import checkpoint_args, guard_args, write_args
 from pregel.checkpoint.sqlite.database import Database, Synchronous, is_io_error, primary_code
 from pregel.errors import InternalError, InvalidInputError, PregelError, StoreError
 from pregel.flow import Flow
@@ -240,24 +241,19 @@ class SqliteSaver(JournalSaver):
 
 def _add_unasked(connection: sqlite3.Connection, append: Append, now: Clock) -> bool:
     """The usual append inside an open transaction; False, and nothing done, unless its guard holds and nobody asks."""
-    tno, release = append.tno, append.release
-    guard = (tno, append.epoch, append.run, append.seq)
-    moved = (append.k, append.mark, append.last_id, now.now)
-    if release is None:
-        hit = connection.execute(UNASKED, (*moved, now.since_boot, now.now, *guard))
-    else:
-        hit = connection.execute(LAST_UNASKED, (*moved, release.status, release.reason, *guard))
-    if hit.rowcount != 1:
+    tno = append.tno
+    guard = UNASKED if append.release is None else LAST_UNASKED
+    if connection.execute(guard, guard_args(append, now.now, now.since_boot)).rowcount != 1:
         return False
     if append.namespaces:
         connection.executemany(ADD_NAMESPACES.text, [(tno, *row) for row in append.namespaces])
     if append.checkpoints:
         arrange = ADD_CHECKPOINTS.ordered
-        connection.executemany(ADD_CHECKPOINTS.text, [arrange((tno, *row)) for row in append.checkpoints])
+        connection.executemany(ADD_CHECKPOINTS.text, [arrange(checkpoint_args(tno, row)) for row in append.checkpoints])
     if append.values:
         connection.executemany(ADD_VALUES.text, [(tno, *row) for row in append.values])
     if append.writes:
-        connection.executemany(ADD_WRITES.text, [(tno, *row) for row in append.writes])
+        connection.executemany(ADD_WRITES.text, [write_args(tno, row) for row in append.writes])
     if append.chunks or append.marks:
         _perform(connection, Many("add_chunks", [(tno, *row) for row in append.chunks]))
         _perform(connection, Many("add_marks", [(tno, *row) for row in append.marks]))

@@ -11,7 +11,6 @@ import pytest
 
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.memory import InMemorySaver
-from pregel.checkpoint.postgres import PostgresSaver
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.checkpoint.sqlite.aio import AsyncSqliteSaver
 from tests.behaviour.awaited import Awaited, awaiting
@@ -23,14 +22,18 @@ from tests.behaviour.savers.loops import entered
 )
 def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[JournalSaver]:
     """The saver. An async one is asked by its blocking verbs here, while its loop runs on another thread."""
-    path = ":memory:" if request.param.endswith("-memory") else str(tmp_path / "threads.db")
+    path = ":memory:"
+    if request.param in ("sqlite", "aiosqlite"):
+        path = request.getfixturevalue("prepared").copied(tmp_path)
     if request.param == "memory":
         yield InMemorySaver()
     elif request.param == "postgres":
-        with PostgresSaver.from_conn_string(request.getfixturevalue("dsn")) as made:
+        request.getfixturevalue("dsn")
+        with request.getfixturevalue("kept").saver() as made:
             yield made
     elif request.param == "postgres-async":
         with awaiting(request.getfixturevalue("dsn"), Awaited) as awaited:
+            request.getfixturevalue("kept").alend(awaited)
             yield awaited
     elif request.param.startswith("aiosqlite"):
         with entered(over_a_connection(path)) as found:
