@@ -18,7 +18,6 @@ otherwise. Only the API is needed (extra ``otel``); without an SDK it records no
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -158,6 +157,8 @@ class Telemetry:
         """
         if process is None:
             return
+        import json  # few programs trace
+
         try:
             text = json.dumps(process(value), default=repr, ensure_ascii=False)
         except Exception:

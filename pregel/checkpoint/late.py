@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from pregel.channels.base import MISSING, Missing
@@ -37,6 +38,8 @@ NONE = frozenset[type]()
 NONE_KEPT = frozenset[type]((Missing,))
 
 FEW = 6
+MANY = 32  # writes, which are asked all at once whether they are atoms
+VALUE = itemgetter(1)
 
 GONE = ...
 """Stands for an empty channel: `MISSING` is an object that the garbage collector would follow."""
@@ -56,8 +59,6 @@ class LateLedger(Ledger):
     """Keeps a run's records in its appends; `translate` makes rows of them."""
 
     __slots__ = (*("_atoms", "_heads", "_intern", "_kept", "_metadata", "_numbers", "_owner", "_tips", "_translators"),)
-
-    takes_lone = True
 
     def __init__(self, serde: SerializerProtocol, names: Names, intern: Callable[[set[str]], None]) -> None:
         super().__init__(serde, names)
@@ -84,7 +85,7 @@ class LateLedger(Ledger):
                 for key, tip in saved.manifest.logs.items():
                     self._tips[saved.ns, self.names.texts[key]] = tip
 
-    def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save] = ()) -> set[str]:
+    def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save | Lone] = ()) -> set[str]:
         return set()  # names are interned when the rows are made
 
     def add_writes(self, record: TaskWrites, append: Append) -> None:
@@ -116,16 +117,17 @@ class LateLedger(Ledger):
             )
         )
 
-    def add_lone(self, lone: Lone, append: Append, at: int) -> None:
+    def add_lone(self, lone: Lone, append: Append, at: int, now: float | None = None) -> None:
         append.ledger = self
-        append.said.append(self.step(lone, at, time.time()))
+        append.said.append(self.step(lone, at, time.time() if now is None else now))
 
     def step(self, lone: Lone, at: int, now: float) -> Said:
         """What is kept of a usual superstep: all of it, or a SerializationError that leaves everything as it was."""
         ns, id, parent, step, name, triggers, writes, counter, changed, values, seen, updated, metadata, lineage = lone
         number = self._number(metadata)
         atoms = self._atoms
-        for _, value in writes:
+        asked = len(writes) > MANY and atoms.issuperset(map(type, map(VALUE, writes)))
+        for _, value in () if asked else writes:
             if type(value) not in atoms:
                 writes = self._safe_writes(name, writes, lone)
                 break
@@ -136,7 +138,7 @@ class LateLedger(Ledger):
                 for channel in changed:
                     self._tips.pop((ns, channel), None)
             if MISSING in values:
-                values = tuple([GONE if value is MISSING else value for value in values])
+                values = _marked(values)
         if self._encoded:
             self._forget()
         digest = None if self._heads.get(ns) == parent else bytes(lineage)
@@ -161,23 +163,22 @@ class LateLedger(Ledger):
         rows = Append("", 0, 0, b"", 0, 0, b"")
         translator = self._translator()
         for fields_of in said:
-            wrote, save = self._records(fields_of)
-            if unknown := translator.missing(() if wrote is None else (wrote,), () if save is None else (save,)):
-                self._intern(unknown)
-            if wrote is not None:
-                translator.add_writes(wrote, rows)
-            if save is not None:
+            if len(fields_of) == WRITES:
+                record = TaskWrites._make(fields_of)
+                if unknown := translator.missing(writes=(record,)):
+                    self._intern(unknown)
+                translator.add_writes(record, rows)
+            elif len(fields_of) == LONE:
+                lone = self._lone(fields_of)
+                if unknown := translator.missing(saves=(lone,)):
+                    self._intern(unknown)
+                translator.add_lone(lone, rows, *fields_of[-2:])
+            else:
+                save = self._save(fields_of)
+                if unknown := translator.missing(saves=(save,)):
+                    self._intern(unknown)
                 translator.add_save(save, rows, *fields_of[-2:])
         return rows
-
-    def _records(self, fields_of: Said) -> tuple[TaskWrites | None, Save | None]:
-        """The general records of what was said."""
-        if len(fields_of) == WRITES:
-            return TaskWrites._make(fields_of), None
-        if len(fields_of) == LONE:
-            lone = self._lone(fields_of)
-            return lone.wrote(), lone.saved()
-        return None, self._save(fields_of)
 
     def _lone(self, fields_of: Said) -> Lone:
         *said, values, seen, updated, number, digest, _, _ = fields_of
@@ -266,6 +267,15 @@ class LateLedger(Ledger):
         return None
 
 
+def _marked(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values with `GONE` for each that is missing."""
+    marked, at = [*values], -1
+    for _ in range(values.count(MISSING)):
+        at = values.index(MISSING, at + 1)
+        marked[at] = GONE
+    return tuple(marked)
+
+
 class Translator(Ledger):
     """A ledger that is given some values encoded already, and knows the lineage of what each namespace stands on."""
 
@@ -282,6 +292,10 @@ class Translator(Ledger):
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         super().add_save(save, append, at, now)
         self.lineages[save.ns] = bytes(save.lineage)
+
+    def add_lone(self, lone: Lone, append: Append, at: int, now: float | None = None) -> None:
+        super().add_lone(lone, append, at, now)
+        self.lineages[lone.ns] = bytes(lone.lineage)
 
     def _encode(self, value: Any) -> tuple[str, bytes]:
         if value.__class__ is not tuple:

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ from pregel.channels import MISSING
 from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
 from pregel.checkpoint.batches import stored_batches
-from pregel.checkpoint.keys import Names, id_bytes, task_bytes
+from pregel.checkpoint.keys import PULL, Names, hash16, id_bytes, pull_text, task_bytes, task_parts
 from pregel.checkpoint.logs import FOLD, NAMED, NAMED_WHOLE, Stored, Tip, stored
 from pregel.checkpoint.manifest import INLINE, Manifest
 from pregel.checkpoint.records import (
@@ -66,7 +66,7 @@ class Ledger:
         "shown",
     )
 
-    takes_lone: ClassVar[bool] = False
+    takes_lone: ClassVar[bool] = True
     """Whether `add_lone` takes usual supersteps as they are; else they come as two general records."""
 
     def __init__(self, serde: SerializerProtocol, names: Names) -> None:
@@ -88,7 +88,7 @@ class Ledger:
             if saved is not None:
                 self._manifests[saved.ns] = saved.manifest.manifest
 
-    def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save] = ()) -> set[str]:
+    def missing(self, writes: Iterable[TaskWrites] = (), saves: Iterable[Save | Lone] = ()) -> set[str]:
         """Names in these records that the store has not interned."""
         known = self.names.ids
         unknown: set[str] = set()
@@ -99,6 +99,10 @@ class Ledger:
                 if channel not in known:
                     unknown.add(channel)
         for save in saves:
+            if isinstance(save, Lone):
+                if not known.keys() >= (names := save.names()):
+                    unknown |= names - known.keys()
+                continue
             if not known.keys() >= save.changed.keys():
                 unknown |= save.changed.keys() - known.keys()
             for node, seen in save.seen.items():
@@ -114,26 +118,73 @@ class Ledger:
     def add_writes(self, record: TaskWrites, append: Append) -> None:
         """Add what one task wrote."""
         ns = self._start(append, record.ns)
-        checkpoint, task = id_bytes(record.checkpoint), task_bytes(record.task)
         child = None if record.child is None else id_bytes(record.child)
-        ids, path, name = self.names.ids, record.path, self.names.ids[record.name]
+        task = id_bytes(record.checkpoint), task_bytes(record.task), record.name, record.path
+        append.writes += self._write_rows(ns, *task, record.writes, record.first, child)
+
+    def _write_rows(
+        self,
+        ns: int,
+        checkpoint: bytes,
+        task: bytes,
+        name: str,
+        path: str,
+        writes: Iterable[tuple[str, Any]],
+        first: int = 0,
+        child: bytes | None = None,
+    ) -> list[WriteRow]:
+        ids, number = self.names.ids, self.names.ids[name]
         rows: list[WriteRow] = []
         channel = ""
         try:
-            for position, (channel, value) in enumerate(record.writes, record.first):
+            for position, (channel, value) in enumerate(writes, first):
                 index = CONTROL.get(channel, position)
                 if index == -1 and isinstance(value, BaseException):
                     value = told(value)
                 kind, blob = self._encode(value)
-                rows.append(_write_row((ns, checkpoint, task, index, ids[channel], kind, blob, path, name, child)))
+                rows.append(_write_row((ns, checkpoint, task, index, ids[channel], kind, blob, path, number, child)))
         except SerializationError as error:
-            raise self._placed(error, channel, record.name) from None
-        append.writes += rows
+            raise self._placed(error, channel, name) from None
+        return rows
 
     # -- checkpoints -------------------------------------------------------------------------------------------------
 
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         """Add a checkpoint. `at` is the seq of its record; `now` (unix seconds) is when it was made."""
+        ids = self.names.ids
+        seen = {ids[node]: _seen(node, counters, ids) for node, counters in save.seen.items()}
+        updated = None if save.updated is None else [ids[name] for name in save.updated]
+        self._add_checkpoint(save, save.changed, seen, (updated, save.applied), append, at, now)
+
+    def add_lone(self, lone: Lone, append: Append, at: int, now: float | None = None) -> None:
+        """Add a usual superstep, whole or not at all: the rows that its two general records would make."""
+        ns, ids, name = self._start(append, lone.ns), self.names.ids, lone.name
+        path = pull_text(name)
+        task = hash16(task_parts(lone.parent, lone.ns, lone.step, name, PULL, *lone.triggers))
+        rows = self._write_rows(ns, id_bytes(lone.parent), task, name, path, lone.writes)
+        counter = lone.counter
+        changed = {channel: (counter, value) for channel, value in zip(lone.changed, lone.values, strict=True)}
+        seen = {} if lone.seen is None else {ids[name]: {ids[channel]: count for channel, count in lone.seen}}
+        tail = [ids[channel] for channel in lone.updated], (path,)
+        before = len(append.writes)
+        append.writes += rows
+        try:
+            self._add_checkpoint(lone, changed, seen, tail, append, at, now)
+        except SerializationError:
+            del append.writes[before:]
+            raise
+
+    def _add_checkpoint(
+        self,
+        save: Save | Lone,
+        changed: Mapping[str, tuple[int, Any]],
+        seen: Mapping[int, int | dict[int, int]],
+        tail: tuple[list[int] | None, Sequence[str]],
+        append: Append,
+        at: int,
+        now: float | None,
+    ) -> None:
+        """Add the row of a checkpoint and those of its values; `tail` is what was updated and what was applied."""
         ns = self._start(append, save.ns)
         manifest = self._manifests.get(save.ns)
         if manifest is None:
@@ -142,42 +193,27 @@ class Ledger:
         tips: dict[int, Tip] = {}
         if (pack := self._pack) is None:
             pack = self._pack = msgpack.Packer(unicode_errors="surrogatepass", buf_size=1024).pack
-        channels = self._channels(pack, save.changed, ns, at, values, manifest.logs, tips)
+        channels = self._channels(pack, changed, ns, at, values, manifest.logs, tips)
+        marks = {node: pack((node, counters)) for node, counters in seen.items()}
         metadata = save.metadata
-        ids = self.names.ids
-        seen: dict[int, bytes] = {}
-        for node, counters in save.seen.items():
-            key = ids[node]
-            seen[key] = pack((key, _seen(node, counters, ids)))
-        updated = None if save.updated is None else [ids[name] for name in save.updated]
-        tail = pack((updated, save.applied))[1:]
         checkpoint = id_bytes(save.id)
         parent = None if save.parent is None else id_bytes(save.parent)
         if metadata is not self.shown[0]:
             self.shown = metadata, metadata_blob(metadata)
         run_id = metadata.get("run_id")
         made = time.time() if now is None else now
-        base, blob = manifest.advance(checkpoint, channels, seen, tail)
+        lineage = bytes(save.lineage)
+        base, blob = manifest.advance(checkpoint, channels, marks, pack(tail)[1:])
         if tips or manifest.logs:
             for key in channels:
                 manifest.logs.pop(key, None)
             manifest.logs.update(tips)
         if values and parent is not None:
             _name_stored(append.writes, values, parent)
-        row = (
-            ns,
-            checkpoint,
-            parent,
-            base,
-            bytes(save.lineage),
-            save.step,
-            save.source,
-            run_id,
-            made,
-            self.shown[1],
-            blob,
+        shown = self.shown[1]
+        append.checkpoints.append(
+            _checkpoint_row((ns, checkpoint, parent, base, lineage, save.step, save.source, run_id, made, shown, blob))
         )
-        append.checkpoints.append(_checkpoint_row(row))
         append.last_id = checkpoint
         append.values += values
         self._encoded.clear()  # the next step's reducers may grow a value in place
@@ -231,10 +267,6 @@ class Ledger:
         except SerializationError as error:
             raise self._placed(error, channel) from None
         return pieces
-
-    def add_lone(self, lone: Lone, append: Append, at: int) -> None:
-        """Add a usual superstep, whole or not at all. `at` is the seq of its record."""
-        raise NotImplementedError
 
     # -- shared ------------------------------------------------------------------------------------------------------
 

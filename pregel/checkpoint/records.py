@@ -93,7 +93,7 @@ class Lone(NamedTuple):
     """The usual superstep in one record: a task that was triggered, what it wrote, the checkpoint that applied it.
 
     It says the same as a `TaskWrites` and a `Save`, with nothing in it that follows from something else: a store in
-    memory keeps it so. For all others `wrote` and `saved` are the general records.
+    memory keeps it so, and a ledger makes its rows of it. `wrote` and `saved` are the general records.
 
     - `counter`: of every changed channel; `changed` and `values`: their names, and their values in that order.
     - `seen`: all seen counters of the node, as pairs; None when they are what they were.
@@ -118,6 +118,10 @@ class Lone(NamedTuple):
     def source(self) -> Source:
         """That of every superstep."""
         return "loop"
+
+    def names(self) -> set[str]:
+        """The names in it."""
+        return {self.name, *self.changed, *self.updated, *dict(self.writes), *dict(self.seen or ())}
 
     def wrote(self) -> TaskWrites:
         """What the task wrote, under the checkpoint it started from."""

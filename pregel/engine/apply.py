@@ -9,7 +9,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
+from itertools import compress, repeat
+from operator import is_
 from typing import Any, NamedTuple, Protocol
 
 from pregel.channels import MISSING, BaseChannel
@@ -19,7 +21,7 @@ from pregel.engine.plan import MANY, Plan
 from pregel.engine.state import Channels, State
 from pregel.errors import InvalidUpdateError
 
-NONE = frozenset[str]()
+Grouped = Mapping[str, Sequence[Any]]
 IGNORED = frozenset([*CONTROL, NO_WRITES, "__return__", "__previous_task__"])
 
 
@@ -57,10 +59,11 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
     bump, seen = _mark_seen(state, tasks)
     if graph.consumers:
         _consume(graph, channels, tasks, changed)
-    done: Set[str] = NONE
     if len(tasks) == 1 and len(tasks[0].writes) > MANY:
-        done = _lasting(graph, channels, tasks[0].writes, changed, updated)
-    for name, values in _grouped(tasks, done).items():
+        grouped = _lasting(graph, channels, tasks, changed, updated)
+    else:
+        grouped = _grouped(tasks)
+    for name, values in grouped.items():
         channel = channels.get(name)
         if channel is None:
             if name not in graph.channels:
@@ -91,20 +94,22 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
 
 
 def _lasting(
-    graph: Plan, channels: Channels, writes: list[tuple[str, Any]], changed: dict[str, bool], updated: list[str]
-) -> Set[str]:
-    """Take in at once what of a single task's many writes is the mere value of a channel; which these are."""
-    mere = dict(writes)
-    if len(mere) < len(writes):
-        return NONE
-    for name in (mere.keys() - graph.lasting) | (mere.keys() & channels.keys()):
-        del mere[name]
+    graph: Plan, channels: Channels, tasks: Sequence[Finished], changed: dict[str, bool], updated: list[str]
+) -> Grouped:
+    """Take in at once what of a single task's many writes is the mere value of a channel; the writes that are left."""
+    mere = dict(tasks[0].writes)
+    if len(mere) < len(tasks[0].writes):
+        return _grouped(tasks)
+    others = (mere.keys() - graph.lasting) | (mere.keys() & channels.keys())
     if not ATOMS.issuperset(map(type, mere.values())):
-        mere = {name: value for name, value in mere.items() if type(value) in ATOMS}
+        others.update([name for name, value in mere.items() if type(value) not in ATOMS])
+    left = {name: (mere[name],) for name in filter(others.__contains__, mere)}
+    for name in left:
+        del mere[name]
     channels.plain.update(mere)
     changed.update(dict.fromkeys(mere, True))
     updated.extend(mere)
-    return mere.keys()
+    return left
 
 
 def _changed(name: str, channels: Channels, changed: dict[str, bool], updated: list[str]) -> None:
@@ -142,10 +147,8 @@ def _consume(graph: Plan, channels: Channels, tasks: Sequence[Finished], changed
             changed[trigger] = channels[trigger].is_available()
 
 
-def _grouped(tasks: Sequence[Finished], done: Set[str]) -> Mapping[str, Sequence[Any]]:
-    """The values written to each channel, in task order; without those of a single task that are done."""
-    if done:
-        return {name: (value,) for name, value in tasks[0].writes if name not in done}
+def _grouped(tasks: Sequence[Finished]) -> Grouped:
+    """The values written to each channel, in task order."""
     if len(tasks) == 1:
         writes = tasks[0].writes
         single = {name: (value,) for name, value in writes}
@@ -208,6 +211,11 @@ def stored_values(state: State, names: Collection[str]) -> list[Any]:
     """
     channels, logged = state.channels, state.plan.logged
     plain = channels.plain
+    if len(names) > MANY:  # most of many are mere values
+        found = [*map(plain.get, names, repeat(MISSING))]
+        for place, name in compress(enumerate(names), map(is_, found, repeat(MISSING))):
+            found[place] = _stored(channels[name], name in logged)
+        return found
     return [plain[name] if name in plain else _stored(channels[name], name in logged) for name in names]
 
 

@@ -17,7 +17,6 @@ from pregel.engine.authority import ClaimMissed
 from pregel.engine.chunks import checked_version, print_chunk
 from pregel.engine.contend import Contender, checked_concurrency
 from pregel.engine.family import family
-from pregel.engine.fingerprint import fingerprint
 from pregel.engine.frame import Frame, Run
 from pregel.engine.ids import Ids
 from pregel.engine.journal import Journal
@@ -244,6 +243,8 @@ class Call:
         made = GraphCall(node, node.count("graph"), self.graph, self.input, inner)
         made.output_keys = self.output_keys
         if run.journal is not None:
+            from pregel.engine.fingerprint import fingerprint  # loaded with the serialiser
+
             made.fingerprint = fingerprint(run.journal.saver.serde, (self.input,), {})
         return made
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pregel.checkpoint.chunks import LANDED, PENDING, SUPERSEDED, ChunkPage, StoredChunks, unpack_chunks
 from pregel.checkpoint.news import SHORTEST
@@ -60,31 +60,6 @@ async def _afollow(saver: Any, follower: Follower) -> AsyncIterator[FollowedChun
                 return
             if not follower.more:
                 await news.wait(follower.tno, follower.pause(news.longest))
-
-
-class Followable:
-    """The verbs of a graph that follow a thread."""
-
-    if TYPE_CHECKING:  # a Pregel has it
-
-        @property
-        def saver(self) -> Any:
-            """The saver of the graph."""
-
-    def follow(self, config: RunnableConfig, *, offset: int = 0, wait: float | None = None) -> Iterator[FollowedChunk]:
-        """What the runs of a thread journaled (`journal_stream`), from an offset on, and what they go on to show.
-
-        It ends when the thread has come to rest, or when nothing was new for `wait` seconds (None: never), with a
-        chunk of mode ``status``. It reads only: from any process, before, during and after the run. InvalidInputError
-        for an offset behind the end of the thread's chunks, ThreadNotFoundError for a thread that is not there.
-        """
-        return follow(self.saver, config, offset=offset, wait=wait)
-
-    def afollow(
-        self, config: RunnableConfig, *, offset: int = 0, wait: float | None = None
-    ) -> AsyncIterator[FollowedChunk]:
-        """Like `follow`, awaited."""
-        return afollow(self.saver, config, offset=offset, wait=wait)
 
 
 class Follower:

@@ -43,7 +43,8 @@ def _own(value: Any) -> Any:
     if type(value) is not dict:
         return hand_out(value)
     owned = value.copy()
-    for key, item in value.items():
-        if type(item) in COPIERS:
-            owned[key] = COPIERS[type(item)](item)
+    if not COPIERS.keys().isdisjoint(map(type, value.values())):
+        for key, item in value.items():
+            if type(item) in COPIERS:
+                owned[key] = COPIERS[type(item)](item)
     return owned

@@ -251,7 +251,7 @@ class BlockingJournal(Journal):
     def store(self, step: Step) -> None:
         """Store a step's records as the durability says."""
         writes, saves = self.records_of(step)
-        if missing := self.ledger.missing(writes, saves):  # type: ignore[arg-type]  # one that takes a Lone asks nothing
+        if missing := self.ledger.missing(writes, saves):
             self.saver.intern(missing)
         failed = self.failure
         append = self.encode(step, writes, saves)

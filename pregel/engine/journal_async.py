@@ -46,7 +46,7 @@ class AwaitingJournal(Journal):
     def store(self, step: Step) -> Awaitable[None] | None:
         """Store a step's records as the durability says; what is to be awaited for it, `whole`: half of it is a gap."""
         writes, saves = self.records_of(step)
-        missing = self.ledger.missing(writes, saves)  # type: ignore[arg-type]  # one that takes a Lone asks nothing
+        missing = self.ledger.missing(writes, saves)
         return self._intern_first(missing, step) if missing else self._store(step, writes, saves)
 
     async def _intern_first(self, missing: set[str], step: Step) -> None:

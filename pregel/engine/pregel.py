@@ -18,7 +18,7 @@ from pregel.config import RunnableConfig, merge_configs
 from pregel.engine.call import checked_recorded, names_of, require_saver
 from pregel.engine.check import check_graph
 from pregel.engine.contend import checked_concurrency
-from pregel.engine.follow import Followable
+from pregel.engine.followable import Followable
 from pregel.engine.nested import stable_namespace, subgraphs
 from pregel.engine.node import NodeBuilder, PregelNode
 from pregel.engine.plan import TASKS, Plan, Policies

@@ -50,6 +50,8 @@ def state_values(frame: Frame, keys: str | tuple[str, ...]) -> Any:
         channel = frame.state.channels[keys]
         return hand_out(channel.get()) if channel.is_available() else None
     values = frame.state.read(keys)
+    if tuple(values) == keys:
+        return values
     return {key: values[key] for key in keys if key in values}  # in the order of the schema, not of the updates
 
 

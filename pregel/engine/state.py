@@ -67,9 +67,12 @@ class View:
     def __init__(self, keys: tuple[str, ...], channels: Channels) -> None:
         self.order = keys
         self.keys = _set_of(keys)
+        plain = channels.plain
         self.values: dict[str, Any] = {}
         self.containers: dict[str, Callable[[Any], Any]] = {}
-        values, containers, plain = self.values, self.containers, channels.plain
+        if tuple(plain) == keys:  # thousands of keys, as they were put in
+            self.values, keys = plain.copy(), ()
+        values, containers = self.values, self.containers
         for key in keys:
             if key in plain:
                 values[key] = plain[key]

@@ -53,6 +53,19 @@ def test_many_keys_are_written_read_and_stored_as_few_are(run: Runner, saver: Sa
     assert run.state(app, thread("1")).values["k6"] == 66
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_node_sees_many_keys_in_the_order_of_the_schema(run: Runner, turned: bool) -> None:
+    seen: list[str] = []
+    app = StateGraph(TypedDict("Plain", dict.fromkeys(KEYS, Any)))  # type: ignore[operator]
+    app.add_node("n", lambda state: seen.extend(state)).add_edge(START, "n")
+    given = {key: number for number, key in enumerate(KEYS)}
+
+    out = run.invoke(app.compile(), dict(reversed(given.items())) if turned else given)
+
+    assert KEYS == seen == list(out)
+    assert given == out
+
+
 def test_two_writes_of_a_step_to_one_of_many_keys_are_refused(run: Runner) -> None:
     graph = wide(lambda state: {"k7": "first"})
     graph.add_node("beside", lambda state: {"k7": "beside"})

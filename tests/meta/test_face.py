@@ -44,3 +44,11 @@ def test_graphs_tasks_and_agents_load_no_event_loop_before_something_is_awaited(
 
     assert "asyncio" not in loaded
     assert set(MODULES) <= loaded
+
+
+def test_a_graph_that_stores_nothing_loads_no_serialiser_no_messages_and_nothing_that_reads_a_store() -> None:
+    graph = "StateGraph(dict).add_node('n', lambda _: {}).add_edge('__start__', 'n')"
+
+    loaded = loaded_by(f"from pregel.graph import StateGraph\n{graph}.compile().invoke({{}})")
+
+    assert [] == sorted({"msgpack", "orjson", "pregel.messages", "pregel.checkpoint.flows"} & loaded)

@@ -17,6 +17,7 @@ from pregel.checkpoint.records import (
     ERROR,
     INTERRUPT,
     Append,
+    Lone,
     Opened,
     Save,
     Saved,
@@ -124,6 +125,46 @@ def test_a_write_and_the_value_that_it_becomes_share_one_encoding() -> None:
     bench.save({"a": (1, value)})
 
     assert bench.rows.writes[0].blob is bench.rows.values[0].blob
+
+
+def lone(ns: str, seen: tuple[tuple[str, int], ...] | None, box: Any) -> Lone:
+    """A usual superstep."""
+    values: tuple[Any, ...] = (1, box, None, MISSING)
+    writes, changed = (("a", 1), ("b", box), ("c", None)), ("a", "b", "c", "t")
+    place = ns, checkpoint_id(2), checkpoint_id(1), 2, "n", ("t",)
+    return Lone(*place, writes, 4, changed, values, seen, ("a", "b", "c"), {"run_id": "r"}, b"lineage".ljust(16))
+
+
+@pytest.mark.parametrize("ns", ["", "sub"])
+@pytest.mark.parametrize("seen", [None, (("t", 3), ("a", 2))])
+@pytest.mark.parametrize("box", [[1], [LONG]])
+def test_a_usual_superstep_has_the_rows_of_its_general_records(ns: str, seen: Any, box: list[Any]) -> None:
+    short, general = Bench("abctn"), Bench("abctn")
+    step = lone(ns, seen, box)
+
+    short.ledger.add_lone(step, short.rows, at=2, now=1.0)
+    general.ledger.add_writes(step.wrote(), general.rows)
+    general.ledger.add_save(step.saved(), general.rows, at=2, now=1.0)
+
+    assert [getattr(general.rows, name) for name in Append.__slots__] == [
+        getattr(short.rows, name) for name in Append.__slots__
+    ]
+
+
+def test_a_usual_superstep_that_is_refused_leaves_nothing() -> None:
+    bench = Bench("abctn")
+    step = lone("", None, 1)._replace(values=(1, object(), None, MISSING))
+
+    with pytest.raises(SerializationError):
+        bench.ledger.add_lone(step, bench.rows, at=2)
+
+    assert ([], [], []) == (bench.rows.checkpoints, bench.rows.values, bench.rows.writes)
+
+
+def test_names_of_a_usual_superstep_are_asked_for() -> None:
+    step = lone("", (("seen", 1),), 1)._replace(updated=("updated",))
+
+    assert {"t", "n", "seen", "updated"} == Bench("abc").ledger.missing(saves=[step])
 
 
 def test_a_value_changed_between_appends_is_encoded_anew() -> None:
