@@ -36,7 +36,7 @@ from pregel.engine.effects import (
     Step,
     TaskEvent,
 )
-from pregel.engine.frame import Frame, UnnamedFrame
+from pregel.engine.frame import Frame
 from pregel.engine.ids import Lineage
 from pregel.engine.loop import loop
 from pregel.engine.nested import stable_namespace
@@ -218,7 +218,7 @@ class Family:
             )
             self._tell(member, Failed(task, error))
             return
-        frame = (UnnamedFrame if ns is None else Frame)(
+        frame = Frame(
             call.inner_run if call is not None else parent.run,
             graph,
             ns,

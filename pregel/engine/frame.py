@@ -223,6 +223,13 @@ class Frame:
         self.seen_news: Sequence[str] = ()  # seen entries and channels that changed without a checkpoint of their own
         self.changed_news: Sequence[str] = ()
 
+    def __getattr__(self, name: str) -> Any:
+        if name != "ns":
+            raise AttributeError(name)
+        assert self.inside is not None
+        self.ns = self.inside.ns  # made when somebody asks, where nothing is stored under it
+        return self.ns
+
     def within(self) -> tuple[Mapping[str, str], Mapping[str, Any]]:
         """The parents and the metadata of the graphs that this step's tasks run: one object for all of them."""
         checkpoint = self.state.checkpoint
@@ -263,19 +270,3 @@ class Frame:
         """What the caller of a run that stopped is told."""
         journal = self.run.journal
         return RunDisplaced(journal.asked) if journal is not None and journal.asked else GraphDrained(why)
-
-
-class UnnamedFrame(Frame):
-    """A frame under whose namespace nothing is stored: the name is made when somebody asks for it.
-
-    A class of its own, since Python reads every attribute of one with `__getattr__` the slow way.
-    """
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:
-        if name != "ns":
-            raise AttributeError(name)
-        assert self.inside is not None
-        self.ns = self.inside.ns
-        return self.ns
