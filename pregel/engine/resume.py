@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from pregel.channels import MISSING
+from pregel.channels.overwrite import overwrite_of
 from pregel.checkpoint.records import (
     ATTEMPT,
     ERROR,
@@ -100,6 +102,7 @@ class Opening:
 
     `attempts`: how often they were tried (see `Tries`). `handled`: the failures, as text, that are an error handler's.
     `died`: the process that ran these tasks died. `saved`: the checkpoint that it goes on from, where that is shown.
+    `first`: the first superstep, START's, in place of the input, when nobody is told of either.
     """
 
     pending: Mapping[str, list[Write]] = {}
@@ -107,6 +110,7 @@ class Opening:
     attempts: Mapping[str, list[Any]] = {}
     handled: Mapping[str, str] = {}
     died = False
+    first: Input | None = None
 
     def __init__(self, step: Step, *, resumed: bool = False, saved: Saved | None = None) -> None:
         self.step = step
@@ -206,8 +210,9 @@ def _open(frame: Frame, entry: Entry, saved: Saved | None, head: str) -> Opening
     resumes = saved is not None and (entry.input is None or command is not None or resuming)
     if saved is not None and resumes:
         return _resume(frame, entry, command, saved, head, step)
-    _start(frame, entry, command, step)
-    return Opening(step)
+    opening = Opening(step)
+    _start(frame, entry, command, opening)
+    return opening
 
 
 def _is_of_this_task(frame: Frame, saved: Saved) -> bool:
@@ -231,7 +236,7 @@ def restore(frame: Frame, saved: Saved | None) -> None:
     state = frame.state
     state.live.update(frame.plan.initially_live)
     if saved is None:
-        state.checkpoint = frame.home or frame.run.ids.next(-2)
+        state.checkpoint = frame.home or state.checkpoint or frame.run.ids.next(-2)
         state.updated = []
         return
     state.restore(saved.values, saved.counters)
@@ -451,7 +456,7 @@ def _fork(frame: Frame, saved: Saved, step: Step) -> None:
 # -- starting --------------------------------------------------------------------------------------------------------
 
 
-def _start(frame: Frame, entry: Entry, command: Command[Any] | None, step: Step) -> None:
+def _start(frame: Frame, entry: Entry, command: Command[Any] | None, opening: Opening) -> None:
     """Apply a new input: work that was pending is given up, then the input's writes go in."""
     if command is not None and command.resume is not None:
         if frame.journal is None:
@@ -459,9 +464,30 @@ def _start(frame: Frame, entry: Entry, command: Command[Any] | None, step: Step)
         _answers(frame, {}, command.resume)
     writes = input_writes(frame, entry.input)
     _admit(frame, writes)
+    if frame.journal is None and command is None:
+        opening.first = _through_start(frame, writes)
+        if opening.first is not None:
+            frame.state.step += 1
+            return
     given_up = plan(frame.plan, frame) if frame.stored else []
     applied = apply(frame.plan, frame.state, [*given_up, Input(writes)])
-    commit(frame, step, applied, "input", [])
+    commit(frame, opening.step, applied, "input", [])
+
+
+def _through_start(frame: Frame, writes: Sequence[tuple[str, Any]]) -> Input | None:
+    """What START makes of an input, to be applied at once where nobody is told of the input itself; else None."""
+    node, (name, value) = frame.plan.start, writes[0]
+    if node is None or name != START or frame.shows or frame.before or frame.after or frame.drain_asked:
+        return None
+    through: list[tuple[str, Any]] = []
+    try:
+        if overwrite_of(value) is not MISSING:
+            return None
+        for writer in node.writers:
+            writer.write(value, through)  # type: ignore[union-attr]  # a pure node asks nothing
+    except Exception:
+        return None  # START will raise it, in its own step
+    return Input(through, START, (START,))
 
 
 def _admit(frame: Frame, writes: Sequence[tuple[str, Any]]) -> None:
