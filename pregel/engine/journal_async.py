@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pregel.checkpoint import lease
 from pregel.checkpoint.records import Append, Load, Lone, Page, Save, TaskWrites
-from pregel.engine.background import MOMENT
+from pregel.engine import moments
 from pregel.engine.effects import Loaded, Step
 from pregel.engine.journal import Journal
 from pregel.errors import SerializationError
@@ -24,7 +24,6 @@ class AwaitingJournal(Journal):
     """The journal of the awaiting driver."""
 
     flight: asyncio.Task[Outcome[None]] | None = None
-    _timer: asyncio.TimerHandle | None = None
 
     def __init__(self, saver: JournalSaver, *args: Any, **kwargs: Any) -> None:
         super().__init__(saver, *args, **kwargs)
@@ -62,7 +61,7 @@ class AwaitingJournal(Journal):
         straight = append.claim is None and append.release is None and self.failure is None
         if self.holds_back and straight and self.held is None and self.flight is None:
             self.held = append
-            self._set_timer(append)
+            moments.watch(self._moment_passed, append)
             return self.on_time() if self.is_late else None
         return self._send_on(append, failed)
 
@@ -94,19 +93,11 @@ class AwaitingJournal(Journal):
             await whole_task(flight)
         return held
 
-    def _set_timer(self, append: Append) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(MOMENT, self._moment_passed, append)
-
     def _moment_passed(self, append: Append) -> None:
-        """Send what was held back when the timer was set; look again at what came later."""
-        self._timer = None
-        held = self.held
-        if held is append:
+        """Send this append, unless the run has taken it along meanwhile."""
+        if self.held is append:
             self.held = None
             self.flight = asyncio.create_task(outcome(lambda: self._send(append)))
-        elif held is not None:
-            self._set_timer(held)
 
     def keep(self) -> None:
         lease.closed[self.token] = asyncio.get_running_loop().is_closed
