@@ -25,6 +25,7 @@ from pregel.checkpoint.records import (
     RESUME,
     Load,
     Lone,
+    Opened,
     Save,
     Saved,
     Source,
@@ -34,7 +35,7 @@ from pregel.checkpoint.records import (
 from pregel.engine.apply import Applied, Input, apply, stored_values, values_of
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.command import command_writes
-from pregel.engine.effects import Cancel, Flow, Loaded, Result, Step
+from pregel.engine.effects import Cancel, Event, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK, Lineage
 from pregel.engine.input import input_writes
@@ -131,14 +132,13 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
     saved, head = None, ""
     if frame.journal is not None and not frame.fresh:
         before = NEVER if entry.anew else entry.before
-        events = yield Step(load=[Load(frame.ns, entry.checkpoint, before)])
-        loaded = next((event for event in events if isinstance(event, Loaded)), None)
-        if loaded is None or loaded.opened is None or any(isinstance(event, Cancel) for event in events):
+        opened = _opened((yield Step(load=[Load(frame.ns, entry.checkpoint, before)])))
+        if opened is None:
             return Result("cancelled")
-        saved, head = loaded.opened.saved[0], loaded.opened.heads.get(frame.ns, "")
+        saved, head = opened.saved[0], opened.heads.get(frame.ns, "")
         if frame.is_root:
             frame.journal.may_begin()
-            frame.run.died = loaded.opened.thread.run is not None
+            frame.run.died = opened.thread.run is not None
     failure: Exception
     try:
         return _open(frame, entry, saved, head)
@@ -151,6 +151,17 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
     return Result("failed", error=failure)
 
 
+def _opened(events: Sequence[Event]) -> Opened | None:
+    """What a load found; None when the run is to be wound down."""
+    opened = None
+    for event in events:
+        if isinstance(event, Loaded):
+            opened = event.opened
+        elif isinstance(event, Cancel):
+            return None
+    return opened
+
+
 def _unmoved(frame: Frame) -> Flow[None]:
     """ClaimMissed when the thread has moved on since it was loaded with a run that holds it, and is over now.
 
@@ -159,9 +170,8 @@ def _unmoved(frame: Frame) -> Flow[None]:
     journal = frame.journal
     assert journal is not None
     seq = journal.row.seq
-    events = yield Step(load=[Load(frame.ns)])
-    loaded = next((event for event in events if isinstance(event, Loaded)), None)
-    if loaded is not None and loaded.opened is not None and loaded.opened.thread.seq != seq:
+    opened = _opened((yield Step(load=[Load(frame.ns)])))
+    if opened is not None and opened.thread.seq != seq:
         raise ClaimMissed
 
 
@@ -354,11 +364,12 @@ def _bind(
     handed_down: Mapping[str, Any],
 ) -> dict[str, dict[str, Any]]:
     """task id -> {interrupt id: answer} for the answers of this call."""
+    if resume is None and not handed_down:
+        return {}
     questions = open_questions(saved, answers)
     given = {id: answer for id, answer in handed_down.items() if id in questions}
     if resume is not None:
-        answered = frozenset(id for found in answers.values() for id in found)
-        new = _answers(frame, questions, resume, answered)
+        new = _answers(frame, questions, resume, answered=any(answers.values()))
         _check_types(new)
         given.update(new)
     bound: dict[str, dict[str, Any]] = {}
@@ -377,9 +388,7 @@ def _check_types(answers: Mapping[str, Any]) -> None:
         raise Refused(error) from error
 
 
-def _answers(
-    frame: Frame, questions: Mapping[str, str], resume: Any, answered: frozenset[str] = frozenset()
-) -> dict[str, Any]:
+def _answers(frame: Frame, questions: Mapping[str, str], resume: Any, *, answered: bool = False) -> dict[str, Any]:
     if answered and not questions:
         raise UnknownInterruptError(
             "The question of this checkpoint was answered already.",

@@ -6,6 +6,7 @@ AttributeError on the way. A superstep has fifteen such arguments, which cost as
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pregel.checkpoint.records import Append, CheckpointRow, WriteRow
@@ -40,10 +41,16 @@ def write_args(tno: int, row: WriteRow) -> Args:
     return tno, ns, bytearray(checkpoint), bytearray(task), idx, channel, type, _blob(blob), path, name, held
 
 
+BOUND: dict[str, Callable[[int, Any], Args]] = {"add_checkpoints": checkpoint_args, "add_writes": write_args}
+"""By the name of the statement."""
+
+
 def guard_args(append: Append, now: float, since_boot: float) -> Args:
-    """The arguments of the guard `append`, in the order of its places."""
+    """The arguments of the guard `append`, or `release`, in the order of its places."""
+    release = append.release
     last = 0 if append.last_id is None else bytearray(append.last_id)
-    moved = append.k, bytearray(append.mark), last, now, since_boot, now
+    said = (since_boot, now) if release is None else (release.status, release.reason)
+    moved = append.k, bytearray(append.mark), last, now, *said
     return *moved, append.tno, append.epoch, bytearray(append.run), append.seq
 
 
