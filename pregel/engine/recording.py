@@ -48,6 +48,10 @@ class Recording(Journal):
         assert self.recorder is not None
         return self.recorder
 
+    def records_of(self, step: Step) -> tuple[list[TaskWrites], Sequence[Save | Lone]]:
+        """A step's general records: what a task wrote says which chunks land with it."""
+        return step.records()
+
     def encode(self, step: Step, writes: list[TaskWrites], saves: Sequence[Save | Lone]) -> Append | None:
         failed = self.failure
         through, again = ends_of(writes)
