@@ -114,25 +114,36 @@ class BinaryOperatorAggregate(Generic[Value], BaseChannel[Value, Value, Value]):
 
     def from_checkpoint(self, checkpoint: Value | DeltaSnapshot[Value] | Missing) -> Self:
         """A new channel with that state; a DeltaSnapshot is from when the key was a DeltaChannel."""
-        new = self.copy()
-        if self.index is not None:
-            new.index = index_of(self.operator)
         if checkpoint is MISSING:
-            new.value = started(self.start)
-        else:
-            new.value = copy_container(checkpoint.value if isinstance(checkpoint, DeltaSnapshot) else checkpoint)
-            if self.growth is not None:
-                new.growth = self.growth.since(new.value)
+            return self._like(started(self.start))
+        new = self._like(copy_container(checkpoint.value if isinstance(checkpoint, DeltaSnapshot) else checkpoint))
+        if self.growth is not None:
+            new.growth = self.growth.since(new.value)
         return new
 
     def copy(self) -> Self:
-        new = self._blank()
-        new.operator, new.pure, new.start, new.value = self.operator, self.pure, self.start, self.value
-        new.direct, new.index, new.growth = (
-            self.direct,
-            self.index,
-            None if self.growth is None else self.growth.since(None),
-        )
+        new = self._like(self.value)
+        new.index = self.index
+        return new
+
+    def _like(self, value: Value | Missing) -> Self:
+        """A channel with these settings and that value, of which nothing is known yet."""
+        if self._foreign:
+            new = self._blank()
+        else:
+            new = object.__new__(type(self))
+            new.typ, new.key = self.typ, self.key
+        new.operator, new.pure, new.start, new.direct = self.operator, self.pure, self.start, self.direct
+        new.value = value
+        new.index = None if self.index is None else index_of(self.operator)
+        new.growth = None if self.growth is None else self.growth.since(None)
+        return new
+
+    def ungrown(self) -> Self:
+        """The same for who stores nothing: how the value comes about is not followed."""
+        new = self._like(self.value)
+        if new.index is None:  # an index needs to know
+            new.growth = None
         return new
 
 

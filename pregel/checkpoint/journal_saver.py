@@ -96,10 +96,14 @@ class JournalSaver(BaseCheckpointSaver[str]):
 
     def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
         """The thread's row and these checkpoints, as of one moment. Interns `names` first when some are unknown."""
-        if names and names is not self._interned:  # a graph gives the same object each time, and it may have thousands
+        self._introduce(names)
+        return self.read(flows.load_flow(self._decoder(), thread, loads))
+
+    def _introduce(self, names: Iterable[str]) -> None:
+        """Intern the names of a graph, which gives the same object each time, and may have thousands."""
+        if names and names is not self._interned:
             self.intern(names)
             self._interned = names
-        return self.read(flows.load_flow(self._decoder(), thread, loads))
 
     def look(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
         """A checkpoint (without an id the newest of the namespace) for somebody who only looks; None without one."""

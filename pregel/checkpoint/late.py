@@ -67,7 +67,7 @@ class LateLedger(Ledger):
         self._atoms, self._kept = (ATOMS, KEPT) if type(serde) is JsonPlusSerializer else (NONE, NONE_KEPT)
         self._tips: dict[tuple[str, str], Tip] = {}  # where the log of a channel of a namespace stands
         self._heads: dict[str, str] = {}  # the checkpoint that a namespace stands on
-        self._metadata: list[Mapping[str, Any]] = []
+        self._metadata: list[tuple[Mapping[str, Any], bytes]] = []  # each with what is stored of it
         self._numbers: dict[int, int] = {}  # where in that list an object is, by its id
         self._owner: object = None  # what the encodings belong to
 
@@ -153,9 +153,9 @@ class LateLedger(Ledger):
         """The number of a metadata that is known to be plain data; a run has one for each of its graphs."""
         number = self._numbers.get(id(metadata))
         if number is None:
-            metadata_blob(metadata)
+            shown = metadata, metadata_blob(metadata)
             number = self._numbers[id(metadata)] = len(self._metadata)
-            self._metadata.append(metadata)
+            self._metadata.append(shown)
         return number
 
     def translate(self, said: Iterable[Said]) -> Append:
@@ -164,33 +164,40 @@ class LateLedger(Ledger):
         translator = self._translator()
         for fields_of in said:
             if len(fields_of) == WRITES:
-                record = TaskWrites(*fields_of)
-                self._intern(translator.missing(writes=(record,)))
+                record = TaskWrites._make(fields_of)
+                if unknown := translator.missing(writes=(record,)):
+                    self._intern(unknown)
                 translator.add_writes(record, rows)
-                continue
-            if len(fields_of) == LONE:
-                lone = self._lone(fields_of[:-2])
-                self._intern(translator.missing(saves=(lone,)))
+            elif len(fields_of) == LONE:
+                lone = self._lone(fields_of)
+                if unknown := translator.missing(saves=(lone,)):
+                    self._intern(unknown)
                 translator.add_lone(lone, rows, *fields_of[-2:])
             else:
-                save = self._save(fields_of[:-2])
-                self._intern(translator.missing(saves=(save,)))
+                save = self._save(fields_of)
+                if unknown := translator.missing(saves=(save,)):
+                    self._intern(unknown)
                 translator.add_save(save, rows, *fields_of[-2:])
         return rows
 
     def _lone(self, fields_of: Said) -> Lone:
-        *said, number, digest = fields_of
+        *said, values, seen, updated, number, digest, _, _ = fields_of
         ns, name = said[0], said[4]
+        metadata = self._told(number)
         lineage = digest or lineage_after(self._translator().lineages[ns], [pull_text(name)])
-        lone = Lone._make([*said, self._metadata[number], lineage])
-        return lone._replace(values=tuple([_live(value) for value in lone.values]))
+        live = tuple([MISSING if value is GONE else value for value in values])
+        return Lone._make((*said, live, seen, updated, metadata, lineage))
 
     def _save(self, fields_of: Said) -> Save:
-        ns, id, parent, step, source, number, lineage, news, marks, updated, applied = fields_of
-        changed = {name: (counter, _live(value)) for name, counter, value in news}
+        ns, id, parent, step, source, number, lineage, news, marks, updated, applied, _, _ = fields_of
+        changed = {name: (counter, MISSING if value is GONE else value) for name, counter, value in news}
         seen = {node: dict(counters) for node, counters in marks}
-        metadata = self._metadata[number]
-        return Save(ns, id, parent, step, source, metadata, lineage, changed, seen, updated, applied)
+        return Save(ns, id, parent, step, source, self._told(number), lineage, changed, seen, updated, applied)
+
+    def _told(self, number: int) -> Mapping[str, Any]:
+        """The metadata of a number, which the translator need not encode again."""
+        self._translator().shown = shown = self._metadata[number]
+        return shown[0]
 
     def _begin(self, owner: object) -> None:
         """Encodings for an earlier append, or usual step, are forgotten: what they show may change."""
@@ -258,11 +265,6 @@ class LateLedger(Ledger):
         if type(value) is list and len(value) <= FEW and self._atoms and kinds.issuperset(map(type, value)):
             return None, *value
         return None
-
-
-def _live(value: Any) -> Any:
-    """A kept value as a `Ledger` takes it."""
-    return MISSING if value is GONE else value
 
 
 def _marked(values: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -62,8 +62,8 @@ class Ledger:
         "_next_ns",
         "_pack",
         "_serde",
-        "_shown",
         "names",
+        "shown",
     )
 
     takes_lone: ClassVar[bool] = True
@@ -77,7 +77,7 @@ class Ledger:
         self._namespaces: dict[str, int] = {}
         self._next_ns = 0
         self._append: Append | None = None
-        self._shown = NOTHING_SHOWN  # the last metadata, which a run seldom changes
+        self.shown = NOTHING_SHOWN  # the last metadata, which a run seldom changes
         self._encoded: dict[int, tuple[Any, tuple[str, bytes]]] = {}  # since the last save of this append, by identity
 
     def open(self, opened: Opened) -> None:
@@ -198,8 +198,8 @@ class Ledger:
         metadata = save.metadata
         checkpoint = id_bytes(save.id)
         parent = None if save.parent is None else id_bytes(save.parent)
-        if metadata is not self._shown[0]:
-            self._shown = metadata, metadata_blob(metadata)
+        if metadata is not self.shown[0]:
+            self.shown = metadata, metadata_blob(metadata)
         run_id = metadata.get("run_id")
         made = time.time() if now is None else now
         lineage = bytes(save.lineage)
@@ -210,7 +210,7 @@ class Ledger:
             manifest.logs.update(tips)
         if values and parent is not None:
             _name_stored(append.writes, values, parent)
-        shown = self._shown[1]
+        shown = self.shown[1]
         append.checkpoints.append(
             _checkpoint_row((ns, checkpoint, parent, base, lineage, save.step, save.source, run_id, made, shown, blob))
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -26,7 +26,18 @@ from pregel.checkpoint.late import LateLedger
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.memory_rows import Branch, Thread
-from pregel.checkpoint.records import Append, CheckpointRow, Hold, Receipt, Saved, ThreadRow, ValueRow, WriteRow
+from pregel.checkpoint.records import (
+    Append,
+    CheckpointRow,
+    Hold,
+    Load,
+    Opened,
+    Receipt,
+    Saved,
+    ThreadRow,
+    ValueRow,
+    WriteRow,
+)
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.errors import NotBuiltError
 from pregel.flow import Flow
@@ -104,7 +115,7 @@ class InMemorySaver(JournalSaver):
             ):
                 return self._refused(thread, append)
             thread.take(append, now)
-            if append.claim is None and append.release is None and not thread.asked:
+            if append.claim is None and not thread.asked:
                 return LANDED
             return Receipt(True, thread.row())
 
@@ -141,7 +152,7 @@ class InMemorySaver(JournalSaver):
         return thread
 
     def _make(self, name: str, now: float) -> Thread:
-        buried, _ = self._tombstones.get(thread_digest(name), (0, 0.0))
+        buried, _ = self._tombstones.get(thread_digest(name), (0, 0.0)) if self._tombstones else (0, 0.0)
         self._last_tno = tno = self._last_tno + 1
         thread = self._threads[name] = self._numbers[tno] = Thread(tno, name, max(buried + 1, int(now * 1000)))
         return thread
@@ -154,20 +165,38 @@ class InMemorySaver(JournalSaver):
 
     write = read
 
+    def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
+        self._introduce(names)
+        if len(loads) == 1 and loads[0].checkpoint is None and loads[0].before is None:
+            ns = loads[0].ns
+            with self._lock:
+                found = self._threads.get(thread)
+                if found is None:
+                    return Opened(ThreadRow(thread), [None], {})
+                saved = self._short(found.catch_up(), ns)
+                if saved is not None:
+                    return Opened(found.loaded(ns), [saved], {ns: saved.id})
+        return super().load(thread, loads, names)
+
     def look(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:
         with self._lock:
             found = self._threads.get(thread)
-            if found is None or (branch := found.catch_up().branches.get(found.namespaces.get(ns, -1))) is None:
+            if found is None:
                 return None
-            row = branch.newest if checkpoint is None else branch.rows.get(id_bytes(checkpoint))
-            if row is None:
-                return None
-            writes = found.writes.get((row.ns, row.id))
-            saved = None
-            if row.base is None or row.base in branch.rows:
-                base = None if row.base is None else (row.base, branch.rows[row.base].manifest)
-                saved = self._decoder().short(ns, row, base, [*writes.values()] if writes else ())
+            saved = self._short(found.catch_up(), ns, checkpoint)
         return super().look(thread, ns, checkpoint) if saved is None else saved
+
+    def _short(self, thread: Thread, ns: str, checkpoint: str | None = None) -> Saved | None:
+        """A checkpoint, when there is one and all of it stands in its row and its writes."""
+        branch = thread.branches.get(thread.namespaces.get(ns, -1))
+        if branch is None:
+            return None
+        row = branch.newest if checkpoint is None else branch.rows.get(id_bytes(checkpoint))
+        if row is None or (row.base is not None and row.base not in branch.rows):
+            return None
+        base = None if row.base is None else (row.base, branch.rows[row.base].manifest)
+        writes = thread.writes.get((row.ns, row.id))
+        return self._decoder().short(ns, row, base, [*writes.values()] if writes else ())
 
     def _perform(self, request: Sql | Many) -> Any:
         if request.__class__ is Sql:

@@ -111,6 +111,13 @@ class Thread:
             self.crashes,
         )
 
+    def loaded(self, ns: str) -> ThreadRow:
+        """The same for a run that loads the newest checkpoint of a namespace, which there is."""
+        row = self.row("" if self.last_id is None else id_text(self.last_id))
+        row.lapsed = self.lapsed(time.time())
+        row.namespaces[ns] = self.namespaces[ns]
+        return row
+
     def lapsed(self, now: float) -> bool:
         return self.run is not None and self.expires < now
 

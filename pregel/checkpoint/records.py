@@ -389,7 +389,7 @@ class Receipt:
     """What became of an append: `landed`, and the thread's row after it (or as it is, when it was refused).
 
     The row has no namespaces and no `last_id`; tno 0 says that the thread is gone. A store may leave it out after an
-    append that neither claimed nor released: it is as the append said.
+    append that claimed nothing, when nothing is asked: it is as the append said.
     """
 
     landed: bool

@@ -47,6 +47,7 @@ class Authority:
     # what most runs never set stands on the class: Python keeps few attributes of an object without a dict
     after: int | None = None  # the epoch on which this run's start was planned, when it is not the tip
     around: frozenset[bytes] = frozenset()  # the runs in whose nodes this one runs
+    acts = False  # whether this process knows it as a run that may act on the thread
     goes_back: str | None = None  # where it starts if it rolls one back itself; empty for the very beginning
     asked = ""  # what another run asks of this one
     ended = ""  # why this run's authority is over, when it was taken
@@ -130,6 +131,7 @@ class Authority:
     def keep(self) -> None:
         """This run acts on the thread from here on: nobody else may claim it."""
         self.deadline = lease.uptime() + self.lease
+        self.acts = True
         lease.hold(self.token, self)
 
     def abandon(self) -> None:
@@ -139,9 +141,11 @@ class Authority:
             self.claimed = False
             heartbeat.drop(self.saver, hold)  # before the release: the heartbeat ends when nobody holds anything
         lease.release(self.token)
+        self.acts = False
 
     def __del__(self) -> None:
-        self.abandon()  # of a run whose event loop was closed under it nobody else says so
+        if self.acts or self.claimed:
+            self.abandon()  # of a run whose event loop was closed under it nobody else says so
 
     @property
     def hold(self) -> Hold | None:

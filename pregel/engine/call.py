@@ -6,7 +6,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import checked_place
@@ -448,17 +448,12 @@ def _stored_metadata(config: RunnableConfig) -> dict[str, Any]:
     """What of a config goes into checkpoint metadata: primitives, without coordinates and private keys."""
     found: dict[str, Any] = {}
     for source in (config.get("configurable") or {}, config.get("metadata") or {}):  # the latter is the stronger one
-        for key, value in _items(source):
-            found[key] = value
+        for key, value in source.items():
+            if isinstance(value, _PRIMITIVE) and key not in _HIDDEN_KEYS and not key.startswith(("__", "langgraph_")):
+                found[key] = value.replace("\0", "") if isinstance(value, str) else value
     if run_id := (config.get("run_id") or (config.get("configurable") or {}).get("run_id")):
         found["run_id"] = str(run_id)
     return found
-
-
-def _items(source: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, value in source.items():
-        if isinstance(value, _PRIMITIVE) and key not in _HIDDEN_KEYS and not key.startswith(("__", "langgraph_")):
-            yield key, value.replace("\0", "") if isinstance(value, str) else value
 
 
 def require_saver(graph: Pregel) -> None:

@@ -36,8 +36,7 @@ from pregel.engine.effects import (
     Step,
     TaskEvent,
 )
-from pregel.engine.frame import Frame
-from pregel.engine.ids import Lineage
+from pregel.engine.frame import Frame, UnnamedFrame
 from pregel.engine.loop import loop
 from pregel.engine.nested import stable_namespace
 from pregel.engine.resume import FINGERPRINT, Entry
@@ -218,7 +217,7 @@ class Family:
             )
             self._tell(member, Failed(task, error))
             return
-        frame = Frame(
+        frame = (UnnamedFrame if ns is None else Frame)(
             call.inner_run if call is not None else parent.run,
             graph,
             ns,
@@ -230,7 +229,10 @@ class Family:
             output_keys=call.output_keys if call is not None else None,
             caller=task.call or parent.caller,
         )
-        frame.state.lineage = Lineage(parent.state.lineage, (task.path_text,))  # siblings do other work
+        if frame.journal is not None:
+            frame.state.lineage = task.lineage_inside
+        if frame.journal is not None or ns is None:  # its namespace tells its tasks from those of others
+            frame.state.checkpoint = task.checkpoint  # until it has one of its own
         fingerprint = _prepare(frame, call) if call is not None else ""
         entry = Entry(value, answers=task.answers, resuming=not task.fresh, fingerprint=fingerprint)
         if parent.run.replay is not None and graph.checkpointer is True:

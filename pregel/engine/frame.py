@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pregel.engine.running import Running
     from pregel.engine.task import Task
 
+NO_ANSWERS: Mapping[str, Any] = {}
 LIVE = frozenset(("custom", "messages", "tools"))  # modes that node code writes to while it runs
 NO_MODES = frozenset[str]()
 Post = Callable[[tuple[str, str, Any], "Running"], None]
@@ -192,11 +193,11 @@ class Frame:
         self.recalled: dict[str, list[Write]] = {}  # what calls and memos of the pending step are stored
         self.inside: Running | None = None  # the task of another frame that runs this graph
         self.home = home  # stands in for a checkpoint id where nothing is stored: the task that runs this graph
-        self.answers = answers or {}  # interrupt id -> answer, for a graph that stores none itself
+        self.answers = answers or NO_ANSWERS  # interrupt id -> answer, for a graph that stores none itself
         self.journal = None if graph.checkpointer is False and not is_root else run.journal
         self.graph = graph
         self.plan: Plan = graph.plan
-        if ns is not None:
+        if ns is not None:  # else it is an `UnnamedFrame`
             self.ns = ns
         self.is_root = is_root
         self.fresh = fresh  # nothing can be stored under this namespace
@@ -209,26 +210,19 @@ class Frame:
             self.parents, self.metadata = {}, {"parents": {}, **run.metadata}
         else:
             self.parents, self.metadata = around.within()
-        self.state = State(self.plan)
+        self.state = State(self.plan, stored=self.journal is not None)
         self.output_keys: str | tuple[str, ...] = graph.output_keys if output_keys is None else output_keys
         self.stream_keys: str | tuple[str, ...] = graph.stream_keys if output_keys is None else output_keys
-        self.shows = run.modes if run.subgraphs or is_root else NO_MODES
-        self.traced = bool(self.shows) and not self.shows.isdisjoint(TRACES)
+        self.shows = shows = run.modes if run.subgraphs or is_root else NO_MODES
+        self.traced = bool(shows) and not shows.isdisjoint(TRACES)
         self.traced_id = ""  # the checkpoint that has shown
         self.before: frozenset[str] | str = run.before if is_root and run.before is not None else graph.before
         self.after: frozenset[str] | str = run.after if is_root and run.after is not None else graph.after
-        self.watched = "values" in self.shows or graph.outputs_expire  # every change of an output counts
+        self.watched = "values" in shows or graph.outputs_expire  # every change of an output counts
         self.emitted = False  # whether there is a value to return
         self.last_values: Any = None
         self.seen_news: Sequence[str] = ()  # seen entries and channels that changed without a checkpoint of their own
         self.changed_news: Sequence[str] = ()
-
-    def __getattr__(self, name: str) -> Any:
-        if name != "ns":
-            raise AttributeError(name)
-        assert self.inside is not None
-        self.ns = self.inside.ns  # made when somebody asks, where nothing is stored under it
-        return self.ns
 
     def within(self) -> tuple[Mapping[str, str], Mapping[str, Any]]:
         """The parents and the metadata of the graphs that this step's tasks run: one object for all of them."""
@@ -270,3 +264,18 @@ class Frame:
         """What the caller of a run that stopped is told."""
         journal = self.run.journal
         return RunDisplaced(journal.asked) if journal is not None and journal.asked else GraphDrained(why)
+
+
+class UnnamedFrame(Frame):
+    """A frame under whose namespace nothing is stored: the name is made when somebody asks for it.
+
+    A class of its own, since Python reads every attribute of one with `__getattr__` the slow way.
+    """
+
+    __slots__ = ()
+
+    @property
+    def ns(self) -> str:  # type: ignore[override]  # nobody sets it
+        """The namespace of what runs in the task that runs this graph."""
+        assert self.inside is not None
+        return self.inside.ns

@@ -51,9 +51,9 @@ class Ids:
             self.last = ticks
             if ticks >> 12 != self._high:  # every 0.4 ms at most
                 self._high = ticks >> 12
-                self._head = f"{ticks >> 28:08x}-{ticks >> 12 & 0xFFFF:04x}-6"
+                self._head = f"{ticks >> 28:08x}-{ticks >> 12 & 0xFFFF:04x}"
             head = self._head
-        return f"{head}{ticks & 0xFFF:03x}-{0x8000 | step & 0x3FFF:04x}{self._tail}"
+        return f"{head}-{0x6000 | ticks & 0xFFF:x}-{0x8000 | step & 0x3FFF:x}{self._tail}"
 
 
 def ticks_of(checkpoint_id: str) -> int:

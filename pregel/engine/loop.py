@@ -54,6 +54,10 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
     if opening.resumed:
         frame.recalled, frame.tasks_fresh = dict(opening.pending), False
         _show_resumed(frame, step)
+    if opening.first is not None:
+        failure = _apply(frame, step, [opening.first], None)  # type: ignore[list-item]  # only a journal needs a Task
+        if failure is not None:
+            return (yield from close(frame, step, "failed", error=failure))
     while True:
         if state.step > state.stop:
             return (yield from close(frame, step, "exhausted", error=_exhausted(frame)))

@@ -183,14 +183,14 @@ class PregelNode:
         self.bound = bound
         self.mapper = mapper
         self.writers = writers
-        self.managed = managed or {}
+        self.managed = {} if managed is None else managed
         self.retry_policy = checked_policies(retry_policy) if retry_policy else ()
         self.cache_policy = cache_policy
         self.caching: Caching | None = None  # in a graph: what stands before `bound` when there is a cache policy
         self.timeout = timeout
         self.tags = list(tags)
         self.metadata = metadata or {}
-        self.subgraphs = list(subgraphs)
+        self.subgraphs = subgraphs
         self.is_error_handler = is_error_handler
         self.error_handler = error_handler  # the node that runs when this one has failed for good
         self.trace_policy = trace_policy  # of a subgraph; other nodes record by themselves

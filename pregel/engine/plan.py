@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pregel.channels import MISSING, BaseChannel, UntrackedValue
+from pregel.channels import MISSING, BaseChannel, BinaryOperatorAggregate, UntrackedValue
 from pregel.channels.base import of_kind
 from pregel.checkpoint.keys import pull_text
 from pregel.engine.node import PregelNode
@@ -84,9 +84,11 @@ class Plan:
         "paths",
         "policed",
         "pulls",
+        "start",
         "step_timeout",
         "trigger_to_nodes",
         "triggers",
+        "unstored",
         "untracked",
     )
 
@@ -112,6 +114,7 @@ class Plan:
             for name, node in nodes.items()
         }
         self.trigger_to_nodes = _woken(nodes)
+        self.start = self._plain_start()
         self.hidden = frozenset(name for name, node in nodes.items() if HIDDEN in node.tags)
         self.has_subgraphs = any(node.subgraph is not None for node in nodes.values())
         self.finishers = [name for name, channel in self.channels.items() if channel.finishes]
@@ -119,9 +122,19 @@ class Plan:
         self.lasting = frozenset(n for n, c in self.channels.items() if c.keeps_last and not c.expires)
         self.consumers = frozenset(name for name, channel in self.channels.items() if channel.consumes)
         self.logged = frozenset(n for n, c in self.channels.items() if c.growth is not None or c.snapshots)
+        self.unstored = self.channels  # prototypes for who stores nothing
+        if grown := {n: c for n in self.logged if type(c := self.channels[n]) is BinaryOperatorAggregate}:
+            self.unstored = {**self.channels, **{name: channel.ungrown() for name, channel in grown.items()}}
         self.untracked = frozenset(of_kind(self.channels, UntrackedValue))
         self.initially_live = [name for name in self.expiring if self.channels[name].is_available()]
         self.output_keys = (output_channels,) if isinstance(output_channels, str) else tuple(output_channels)
+
+    def _plain_start(self) -> PregelNode | None:
+        """START, where an input wakes nothing else and no user code runs on its way through it."""
+        start = self.nodes.get(START)
+        if start is None or not start.pure or start.channels != START or start.triggers != [START]:
+            return None
+        return start if self.trigger_to_nodes[START] == [START] else None
 
 
 def _woken(nodes: Mapping[str, PregelNode]) -> dict[str, list[str]]:

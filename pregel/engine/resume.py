@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from pregel.channels import MISSING
+from pregel.channels.overwrite import overwrite_of
 from pregel.checkpoint.records import (
     ATTEMPT,
     ERROR,
@@ -23,6 +25,7 @@ from pregel.checkpoint.records import (
     RESUME,
     Load,
     Lone,
+    Opened,
     Save,
     Saved,
     Source,
@@ -32,7 +35,7 @@ from pregel.checkpoint.records import (
 from pregel.engine.apply import Applied, Input, apply, stored_values, values_of
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.command import command_writes
-from pregel.engine.effects import Cancel, Flow, Loaded, Result, Step
+from pregel.engine.effects import Cancel, Event, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK, Lineage
 from pregel.engine.input import input_writes
@@ -99,6 +102,7 @@ class Opening:
 
     `attempts`: how often they were tried (see `Tries`). `handled`: the failures, as text, that are an error handler's.
     `died`: the process that ran these tasks died. `saved`: the checkpoint that it goes on from, where that is shown.
+    `first`: the first superstep, START's, in place of the input, when nobody is told of either.
     """
 
     pending: Mapping[str, list[Write]] = {}
@@ -106,6 +110,7 @@ class Opening:
     attempts: Mapping[str, list[Any]] = {}
     handled: Mapping[str, str] = {}
     died = False
+    first: Input | None = None
 
     def __init__(self, step: Step, *, resumed: bool = False, saved: Saved | None = None) -> None:
         self.step = step
@@ -127,14 +132,13 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
     saved, head = None, ""
     if frame.journal is not None and not frame.fresh:
         before = NEVER if entry.anew else entry.before
-        events = yield Step(load=[Load(frame.ns, entry.checkpoint, before)])
-        loaded = next((event for event in events if isinstance(event, Loaded)), None)
-        if loaded is None or loaded.opened is None or any(isinstance(event, Cancel) for event in events):
+        opened = _opened((yield Step(load=[Load(frame.ns, entry.checkpoint, before)])))
+        if opened is None:
             return Result("cancelled")
-        saved, head = loaded.opened.saved[0], loaded.opened.heads.get(frame.ns, "")
+        saved, head = opened.saved[0], opened.heads.get(frame.ns, "")
         if frame.is_root:
             frame.journal.may_begin()
-            frame.run.died = loaded.opened.thread.run is not None
+            frame.run.died = opened.thread.run is not None
     failure: Exception
     try:
         return _open(frame, entry, saved, head)
@@ -147,6 +151,17 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
     return Result("failed", error=failure)
 
 
+def _opened(events: Sequence[Event]) -> Opened | None:
+    """What a load found; None when the run is to be wound down."""
+    opened = None
+    for event in events:
+        if isinstance(event, Loaded):
+            opened = event.opened
+        elif isinstance(event, Cancel):
+            return None
+    return opened
+
+
 def _unmoved(frame: Frame) -> Flow[None]:
     """ClaimMissed when the thread has moved on since it was loaded with a run that holds it, and is over now.
 
@@ -155,9 +170,8 @@ def _unmoved(frame: Frame) -> Flow[None]:
     journal = frame.journal
     assert journal is not None
     seq = journal.row.seq
-    events = yield Step(load=[Load(frame.ns)])
-    loaded = next((event for event in events if isinstance(event, Loaded)), None)
-    if loaded is not None and loaded.opened is not None and loaded.opened.thread.seq != seq:
+    opened = _opened((yield Step(load=[Load(frame.ns)])))
+    if opened is not None and opened.thread.seq != seq:
         raise ClaimMissed
 
 
@@ -196,8 +210,9 @@ def _open(frame: Frame, entry: Entry, saved: Saved | None, head: str) -> Opening
     resumes = saved is not None and (entry.input is None or command is not None or resuming)
     if saved is not None and resumes:
         return _resume(frame, entry, command, saved, head, step)
-    _start(frame, entry, command, step)
-    return Opening(step)
+    opening = Opening(step)
+    _start(frame, entry, command, opening)
+    return opening
 
 
 def _is_of_this_task(frame: Frame, saved: Saved) -> bool:
@@ -221,7 +236,7 @@ def restore(frame: Frame, saved: Saved | None) -> None:
     state = frame.state
     state.live.update(frame.plan.initially_live)
     if saved is None:
-        state.checkpoint = frame.home or frame.run.ids.next(-2)
+        state.checkpoint = frame.home or state.checkpoint or frame.run.ids.next(-2)
         state.updated = []
         return
     state.restore(saved.values, saved.counters)
@@ -349,11 +364,12 @@ def _bind(
     handed_down: Mapping[str, Any],
 ) -> dict[str, dict[str, Any]]:
     """task id -> {interrupt id: answer} for the answers of this call."""
+    if resume is None and not handed_down:
+        return {}
     questions = open_questions(saved, answers)
     given = {id: answer for id, answer in handed_down.items() if id in questions}
     if resume is not None:
-        answered = frozenset(id for found in answers.values() for id in found)
-        new = _answers(frame, questions, resume, answered)
+        new = _answers(frame, questions, resume, answered=any(answers.values()))
         _check_types(new)
         given.update(new)
     bound: dict[str, dict[str, Any]] = {}
@@ -372,9 +388,7 @@ def _check_types(answers: Mapping[str, Any]) -> None:
         raise Refused(error) from error
 
 
-def _answers(
-    frame: Frame, questions: Mapping[str, str], resume: Any, answered: frozenset[str] = frozenset()
-) -> dict[str, Any]:
+def _answers(frame: Frame, questions: Mapping[str, str], resume: Any, *, answered: bool = False) -> dict[str, Any]:
     if answered and not questions:
         raise UnknownInterruptError(
             "The question of this checkpoint was answered already.",
@@ -442,7 +456,7 @@ def _fork(frame: Frame, saved: Saved, step: Step) -> None:
 # -- starting --------------------------------------------------------------------------------------------------------
 
 
-def _start(frame: Frame, entry: Entry, command: Command[Any] | None, step: Step) -> None:
+def _start(frame: Frame, entry: Entry, command: Command[Any] | None, opening: Opening) -> None:
     """Apply a new input: work that was pending is given up, then the input's writes go in."""
     if command is not None and command.resume is not None:
         if frame.journal is None:
@@ -450,9 +464,30 @@ def _start(frame: Frame, entry: Entry, command: Command[Any] | None, step: Step)
         _answers(frame, {}, command.resume)
     writes = input_writes(frame, entry.input)
     _admit(frame, writes)
+    if frame.journal is None and command is None:
+        opening.first = _through_start(frame, writes)
+        if opening.first is not None:
+            frame.state.step += 1
+            return
     given_up = plan(frame.plan, frame) if frame.stored else []
     applied = apply(frame.plan, frame.state, [*given_up, Input(writes)])
-    commit(frame, step, applied, "input", [])
+    commit(frame, opening.step, applied, "input", [])
+
+
+def _through_start(frame: Frame, writes: Sequence[tuple[str, Any]]) -> Input | None:
+    """What START makes of an input, to be applied at once where nobody is told of the input itself; else None."""
+    node, (name, value) = frame.plan.start, writes[0]
+    if node is None or name != START or frame.shows or frame.before or frame.after or frame.drain_asked:
+        return None
+    through: list[tuple[str, Any]] = []
+    try:
+        if overwrite_of(value) is not MISSING:
+            return None
+        for writer in node.writers:
+            writer.write(value, through)  # type: ignore[union-attr]  # a pure node asks nothing
+    except Exception:
+        return None  # START will raise it, in its own step
+    return Input(through, START, (START,))
 
 
 def _admit(frame: Frame, writes: Sequence[tuple[str, Any]]) -> None:

@@ -274,13 +274,24 @@ class Running:
         first = self.tries.first if self.tries is not None else 0.0
         return first or self.began or self.frame.run.ids.clock() / TICKS
 
+    @property
+    def lineage(self) -> Lineage | bytes:
+        """The work that led to this task; of a graph that stores nothing, and keeps none, it is made here."""
+        frame = self.frame
+        if frame.journal is not None:
+            return frame.state.lineage
+        around = None if frame.is_root else frame.inside
+        before = frame.state.lineage if around is None else around.lineage_inside
+        return Lineage(before, (str(self.step),))
+
+    @property
+    def lineage_inside(self) -> Lineage:
+        """What a graph starts from that this task runs: its siblings do other work."""
+        return Lineage(self.lineage, (self.path_text,))
+
     def _next_key(self) -> str:
-        state, journal = self.frame.state, self.frame.journal
-        lineage = (
-            state.lineage if journal is not None else Lineage(state.lineage, (str(self.step),))
-        )  # no one moves it on
-        thread = self.frame.run.thread or state.checkpoint
-        return idempotency_key(thread, lineage, self.path_text, self.count("key"))
+        thread = self.frame.run.thread or self.frame.state.checkpoint
+        return idempotency_key(thread, self.lineage, self.path_text, self.count("key"))
 
 
 _GIVEN: dict[str, Callable[[Running], Any]] = {

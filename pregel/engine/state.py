@@ -44,7 +44,6 @@ class Channels(dict[str, BaseChannel[Any, Any, Any]]):
     __slots__ = ("plain", "prototypes")
 
     def __init__(self, prototypes: Mapping[str, BaseChannel[Any, Any, Any]]) -> None:
-        super().__init__()
         self.prototypes = prototypes
         self.plain: dict[str, Any] = {}
 
@@ -138,9 +137,9 @@ class State:
         "views",
     )
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, stored: bool = True) -> None:
         self.plan = plan
-        self.channels = Channels(plan.channels)
+        self.channels = Channels(plan.channels if stored else plan.unstored)
         self.counters: dict[str, int] = {}
         self.counter = 0
         self.seen: dict[str, dict[str, int]] = {}

@@ -45,12 +45,10 @@ def return_hint(action: Any) -> Any:
 
 def _hint(function: Function, name: str) -> Any:
     annotation = function.__annotations__.get(name)
-    if annotation is None or isinstance(annotation, PLAIN):
-        return annotation
+    hint = _evaluated(annotation, function) if isinstance(annotation, str) else annotation
+    if annotation is None or isinstance(hint, PLAIN):
+        return hint
     try:
-        hint = _evaluated(annotation, function) if isinstance(annotation, str) else None
-        if isinstance(hint, PLAIN):
-            return hint
         alone = SimpleNamespace(
             __annotations__={name: annotation}, __type_params__=getattr(function, "__type_params__", ())
         )
@@ -63,7 +61,7 @@ def _evaluated(text: str, function: Function) -> Any:
     """The value of a text; None where only its function's own type parameters can explain it."""
     try:
         return eval(_code(text), _globals(function))
-    except (NameError, SyntaxError):
+    except (NameError, SyntaxError, TypeError):
         return None
 
 

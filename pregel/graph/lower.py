@@ -93,11 +93,12 @@ class Lowering:
         """The nodes and channels."""
         start = EphemeralValue[Any](self.builder.input_schema)
         lowered = Lowered(channels={**self.builder.channels, START: start})
-        lowered.nodes[START] = self.start()
+        nodes, channels, wakes = lowered.nodes, lowered.channels, self.wakes
+        nodes[START] = self.start()
         for name, spec in self.builder.nodes.items():
-            lowered.nodes[name] = self.node(name, spec)
+            nodes[name] = self.node(name, spec)
             if not spec.is_error_handler:
-                lowered.channels[self.wakes[name][0]] = trigger_of(spec)
+                channels[wakes[name][0]] = trigger_of(spec)
         if self.default_handler is not None:
             lowered.nodes[DEFAULT_HANDLER] = self.node(DEFAULT_HANDLER, self.default_handler_spec())
         for starts, end in self.joins:

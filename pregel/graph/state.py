@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, overload
 
 from pregel.channels import BaseChannel
 from pregel.checkpoint.serde.registry import register_types, types_of
@@ -137,14 +137,17 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         TimeoutPolicy, for each attempt) and `cache_policy` say how it runs. `error_handler` runs in the same step when
         it has failed for good, with the same input and, in a parameter ``error: NodeError``, what happened.
         """
-        given = renamed("add_node", deprecated, retry="retry_policy", input="input_schema") if deprecated else {}
+        if deprecated:
+            given = renamed("add_node", deprecated, retry="retry_policy", input="input_schema")
+            retry_policy = retry_policy or given.get("retry_policy")
+            input_schema = input_schema or given.get("input_schema")
         name, action = self._named(node, action)
-        retry_policy = retry_policy or given.get("retry_policy")
         if self.compiled:
             self._warn_of_late("a node")
-        schema = input_schema or given.get("input_schema") or input_schema_of(action, self.schemas) or self.state_schema
-        ends = tuple(destinations) if isinstance(destinations, (list, tuple)) else destinations
-        ends = ends if ends is not None else command_ends_of(action)
+        schema = input_schema or input_schema_of(action, self.schemas) or self.state_schema
+        ends: Any = tuple(destinations) if isinstance(destinations, (list, tuple)) else destinations
+        if ends is None:
+            ends = command_ends_of(action)
         runnable = coerce_to_runnable(action, name)
         if schema not in self.schemas:
             self._add_schema(schema)
@@ -154,7 +157,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             metadata,
             schema,
             () if retry_policy is None else checked_policies(retry_policy),
-            ends=cast("tuple[str, ...] | dict[str, str]", ends or ()),
+            ends=ends or (),
             defer=defer,
             timeout=None if timeout is None else TimeoutPolicy.coerce(timeout),
             trace_policy=trace_policy,

@@ -27,6 +27,7 @@ from pregel.warnings import warn_caller
 UnknownKeys = Literal["error", "warn", "ignore"]
 Pairs = Iterable[tuple[str, Any]]
 NO_CHECKS: Checks = {}
+NO_KEYS = frozenset[str]()
 
 
 class StateWriter:
@@ -70,7 +71,7 @@ class StateWriter:
         self.unknown_keys: UnknownKeys = "ignore" if surplus else unknown_keys
         self.ends = ends
         self.plain = not self.checks  # no user code looks at what is written
-        self._warned: frozenset[str] = frozenset()
+        self._warned = NO_KEYS
 
     @property
     def router(self) -> Router:

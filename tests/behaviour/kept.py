@@ -73,6 +73,6 @@ class Prepared:
         with SqliteSaver.from_conn_string(path, synchronous="NORMAL") as saver:
             saver.setup()
 
-    def copied(self, directory: Path) -> str:
+    def copied(self, directory: Path, name: str = "threads.db") -> str:
         """The path of a copy."""
-        return str(shutil.copy(self.path, directory))
+        return str(shutil.copy(self.path, directory / name))

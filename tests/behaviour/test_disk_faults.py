@@ -23,6 +23,7 @@ from pregel.types import Durability
 from tests.disk import AVAILABLE, FULL, IOERR_FSYNC, IOERR_READ, IOERR_WRITE, Disk, Fault, File, Operation, faulty
 
 from .conftest import Runner
+from .kept import Prepared
 from .marks import Thread
 
 ROOT = Path(__file__).parents[2]
@@ -103,12 +104,12 @@ def disk() -> Iterator[Disk]:
     ],
 )
 def test_a_thread_goes_on_when_the_disk_is_back(
-    run: Runner, disk: Disk, tmp_path: Path, thread: Thread, breakdown: str, durability: Durability
+    run: Runner, disk: Disk, tmp_path: Path, prepared: Prepared, thread: Thread, breakdown: str, durability: Durability
 ) -> None:
     file, operation, code, message = BREAKDOWNS[breakdown]
     ran: list[str] = []
     for first in count(1):
-        path, ran[:] = tmp_path / f"{first}.db", []
+        path, ran[:] = Path(prepared.copied(tmp_path, f"{first}.db")), []
         with SqliteSaver.from_conn_string(path) as saver:
             saver.setup()
             app = build(ran).compile(checkpointer=saver)

@@ -53,7 +53,7 @@ def start(path: Path, synchronous: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("synchronous", ["NORMAL", "FULL"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_acknowledged_append_is_lost(tmp_path: Path, seed: int, synchronous: str) -> None:
     chance = random.Random(seed)
     path = tmp_path / "threads.db"

@@ -9,7 +9,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pregel.messages import (
@@ -154,6 +154,7 @@ def pieces_of(text: str, cuts: list[int]) -> list[str]:
     return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
+@settings(max_examples=20)
 @given(ARGS, st.text(max_size=20), st.lists(st.integers(0, 200), max_size=6))
 def test_a_message_cut_anywhere_adds_up_to_itself(args: dict[str, Any], text: str, cuts: list[int]) -> None:
     written = pieces_of(json.dumps(args), cuts)

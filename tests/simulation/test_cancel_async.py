@@ -82,7 +82,7 @@ async def continued(app: Any, config: Any, durability: Durability) -> Any:
         (deep, "async", 1),
         (deep, "exit", 1),
         (flat, "async", 5),
-        (deep, "sync", 5),
+        pytest.param(deep, "sync", 5, marks=pytest.mark.slow),
     ],
 )
 def test_a_run_that_is_cancelled_at_any_turn_of_the_loop_can_be_continued(

@@ -62,9 +62,7 @@ class Spoken(JournalSaver):
         return self._do(verbs.writing(flow))
 
     def load(self, thread: str, loads: Sequence[Load], names: Iterable[str] = ()) -> Opened:
-        if names and names is not self._interned:
-            self.intern(names)
-            self._interned = names
+        self._introduce(names)
         return self._do(verbs.loading(lambda: flows.load_flow(self._decoder(), thread, loads), thread, loads), thread)
 
     def look(self, thread: str, ns: str, checkpoint: str | None = None) -> Saved | None:

@@ -114,7 +114,10 @@ def _is_json(value: Any) -> bool:
     if kind is str:
         return (value.isascii() and value.isprintable()) or not _ESCAPED.search(value)
     if kind is dict:
-        return all(type(key) is str and _is_json(key) and _is_json(part) for key, part in value.items())
+        for key, part in value.items():  # noqa: SIM110  # a generator costs twice as much, in every run
+            if type(key) is not str or not _is_json(key) or not _is_json(part):
+                return False
+        return True
     if kind is list:
         return all(map(_is_json, value))
     if kind is int:

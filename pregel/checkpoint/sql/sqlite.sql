@@ -101,9 +101,9 @@ SET seq = seq + ?1, mark = ?2, last_id = coalesce(nullif(?3, 0), last_id),
     expires = ?4 + ttl, expires_boot = ?5 + ttl, updated_at = ?4
 WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9
 
--- release: the guard of a run's last append; gives the thread back
+-- release: the guard of a run's last append; gives the thread back; 0 stands for NULL
 UPDATE pregel_threads
-SET seq = seq + ?1, mark = ?2, last_id = coalesce(?3, last_id), updated_at = ?4,
+SET seq = seq + ?1, mark = ?2, last_id = coalesce(nullif(?3, 0), last_id), updated_at = ?4,
     run = NULL, owner = NULL, boot = NULL, status = ?10, reason = ?11, crashes = 0
 WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9
 

@@ -41,9 +41,11 @@ def write_args(tno: int, row: WriteRow) -> Args:
 
 
 def guard_args(append: Append, now: float, since_boot: float) -> Args:
-    """The arguments of the guard `append`, in the order of its places."""
+    """The arguments of the guard `append`, or `release`, in the order of its places."""
+    release = append.release
     last = 0 if append.last_id is None else bytearray(append.last_id)
-    moved = append.k, bytearray(append.mark), last, now, since_boot, now
+    said = (since_boot, now) if release is None else (release.status, release.reason)
+    moved = append.k, bytearray(append.mark), last, now, *said
     return *moved, append.tno, append.epoch, bytearray(append.run), append.seq
 
 

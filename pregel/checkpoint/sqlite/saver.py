@@ -38,6 +38,7 @@ STATEMENTS = {name: numbered(text) for name, text in statements("sqlite.sql").it
 SCHEMA = statements("sqlite_schema.sql")
 
 UNASKED = f"{STATEMENTS['append'].text} AND asked = ''"
+LAST_UNASKED = f"{STATEMENTS['release'].text} AND asked = ''"
 ADD_NAMESPACES, ADD_VALUES = STATEMENTS["add_namespaces"], STATEMENTS["add_values"]
 ADD_CHECKPOINTS, ADD_WRITES = STATEMENTS["add_checkpoints"], STATEMENTS["add_writes"]
 LANDED = Receipt(True)
@@ -112,7 +113,7 @@ class SqliteSaver(JournalSaver):
     def append(self, append: Append) -> Receipt:
         now = clock()
         try:
-            if append.claim is None and append.release is None and self._append_unasked(append, now):
+            if append.claim is None and self._append_unasked(append, now):
                 return LANDED
             return runner.run(append_flow(append, now), self._perform_append)
         except _DRIVERS as error:
@@ -144,7 +145,7 @@ class SqliteSaver(JournalSaver):
             return error
 
     def _append_in(self, connection: sqlite3.Connection, append: Append, now: Clock) -> Receipt:
-        if append.claim is None and append.release is None and _add_unasked(connection, append, now):
+        if append.claim is None and _add_unasked(connection, append, now):
             return LANDED
         return runner.run(append_flow(append, now), partial(_perform_in, connection))
 
@@ -241,7 +242,8 @@ class SqliteSaver(JournalSaver):
 def _add_unasked(connection: sqlite3.Connection, append: Append, now: Clock) -> bool:
     """The usual append inside an open transaction; False, and nothing done, unless its guard holds and nobody asks."""
     tno = append.tno
-    if connection.execute(UNASKED, guard_args(append, now.now, now.since_boot)).rowcount != 1:
+    guard = UNASKED if append.release is None else LAST_UNASKED
+    if connection.execute(guard, guard_args(append, now.now, now.since_boot)).rowcount != 1:
         return False
     if append.namespaces:
         connection.executemany(ADD_NAMESPACES.text, [(tno, *row) for row in append.namespaces])

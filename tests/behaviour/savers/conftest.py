@@ -18,7 +18,10 @@ from tests.behaviour.savers.loops import entered
 
 
 @pytest.fixture(
-    params=["memory", "sqlite", "sqlite-memory", "aiosqlite", "aiosqlite-memory", "postgres", "postgres-async"]
+    params=[
+        *("memory", "sqlite", "aiosqlite", "postgres", "postgres-async"),
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("sqlite-memory", "aiosqlite-memory")),
+    ]
 )
 def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[JournalSaver]:
     """The saver. An async one is asked by its blocking verbs here, while its loop runs on another thread."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from pregel.checkpoint.conformance import JournalLaws
-from pregel.checkpoint.postgres import PostgresSaver
 from pregel.checkpoint.postgres.aio import AsyncPostgresSaver
+from tests.behaviour.kept import Kept
 
 
 @pytest.mark.acceptance("S1-35")
@@ -18,8 +19,8 @@ class Laws(JournalLaws):
     dsn = ""
 
     @pytest.fixture(autouse=True)
-    def opened(self, dsn: str) -> Iterator[None]:
-        self.dsn = dsn
+    def opened(self, dsn: str, kept: Kept) -> Iterator[None]:
+        self.dsn, self.kept = dsn, kept
         super().setup_method()
         yield
         super().teardown_method()
@@ -33,7 +34,7 @@ class Laws(JournalLaws):
 
 class TestPostgres(Laws):
     def open(self) -> Any:
-        return PostgresSaver.from_conn_string(self.dsn)
+        return self.kept.saver()
 
 
 class TestPostgresAwaited(TestPostgres):
@@ -44,4 +45,10 @@ class TestAsyncPostgres(Laws):
     awaited = True
 
     def open(self) -> Any:
-        return AsyncPostgresSaver.from_conn_string(self.dsn)
+        return self.lent()
+
+    @asynccontextmanager
+    async def lent(self) -> AsyncIterator[AsyncPostgresSaver]:
+        async with AsyncPostgresSaver.from_conn_string(self.dsn) as saver:
+            self.kept.alend(saver)
+            yield saver

@@ -68,7 +68,7 @@ def test_many_channels_at_depth_load_whole(saver: JournalSaver) -> None:
     state: dict[str, Any] = {name: f"{name} {'x' * 80}" for name in names}
     run.save(state)
     states = [dict(state)]
-    for step in range(200):
+    for step in range(100):
         changed = {names[(step * 7 + i) % 300]: step for i in range(3)}
         state.update(changed)
         run.save(changed)
