@@ -8,6 +8,8 @@ import pytest
 
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.testing import End, crash_matrix, explore
+from pregel.testing.explore import FAULTS
+from pregel.testing.scripted import FaultKind
 from tests.simulation.graphs import IN, conflicting, failing, flat
 
 ALL = {"crash", "raise", "lost", "cancel", "stubborn", "zombie"}
@@ -24,9 +26,9 @@ def test_a_fan_out_ends_the_same_in_every_order_and_after_every_death() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("width", "orders"), [(4, 24), (5, 120)])
-def test_every_order_of_a_wide_fan_out(width: int, orders: int) -> None:
-    report = explore(flat(width), IN)
+@pytest.mark.parametrize(("width", "orders", "faults"), [(4, 24, FAULTS), (5, 120, ("crash",))])
+def test_every_order_of_a_wide_fan_out(width: int, orders: int, faults: tuple[FaultKind, ...]) -> None:
+    report = explore(flat(width), IN, faults=faults)
 
     assert ("done", orders, True) == (report.ends[0].status, report.orders, report.exhaustive)
 

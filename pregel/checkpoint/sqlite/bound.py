@@ -6,6 +6,7 @@ AttributeError on the way. A superstep has fifteen such arguments, which cost as
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pregel.checkpoint.records import Append, CheckpointRow, WriteRow
@@ -38,6 +39,10 @@ def write_args(tno: int, row: WriteRow) -> Args:
     ns, checkpoint, task, idx, channel, type, blob, path, name, child = row
     held = 0 if child is None else bytearray(child)
     return tno, ns, bytearray(checkpoint), bytearray(task), idx, channel, type, _blob(blob), path, name, held
+
+
+BOUND: dict[str, Callable[[int, Any], Args]] = {"add_checkpoints": checkpoint_args, "add_writes": write_args}
+"""By the name of the statement."""
 
 
 def guard_args(append: Append, now: float, since_boot: float) -> Args:

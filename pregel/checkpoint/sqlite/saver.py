@@ -27,7 +27,7 @@ from pregel.checkpoint.lease import LEASE, this_owner
 from pregel.checkpoint.records import Append, Hold, Receipt, Saved
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.sql import numbered, statements
-from pregel.checkpoint.sqlite.bound import checkpoint_args, guard_args, write_args
+from pregel.checkpoint.sqlite.bound import BOUND, checkpoint_args, guard_args, write_args
 from pregel.checkpoint.sqlite.database import Database, Synchronous, is_io_error, primary_code
 from pregel.errors import InternalError, InvalidInputError, PregelError, StoreError
 from pregel.flow import Flow
@@ -268,10 +268,15 @@ def _perform_in(connection: sqlite3.Connection, request: Atomic | Sql) -> list[R
     if connection.execute(guard.text, guard.ordered(request.head.args)).rowcount != 1:
         return []
     rows: list[Row] = connection.execute(STATEMENTS["standing_row"].text, (request.thread,)).fetchall()
+    tno = rows[0][0]
     for many in request.rest:
-        statement = STATEMENTS[many.name]
-        connection.executemany(statement.text, [statement.ordered((rows[0][0], *row)) for row in many.rows])
+        statement, args = STATEMENTS[many.name], BOUND.get(many.name, _as_they_are)
+        connection.executemany(statement.text, [statement.ordered(args(tno, row)) for row in many.rows])
     return rows
+
+
+def _as_they_are(tno: int, row: Row) -> Row:
+    return tno, *row
 
 
 def _run(connection: sqlite3.Connection, flow: Flow[T]) -> T:
