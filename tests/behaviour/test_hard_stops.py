@@ -16,7 +16,7 @@ import pytest
 
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.records import Append, Receipt
-from pregel.engine import pool
+from pregel.engine.pool import shared_pool
 from pregel.errors import InvalidUpdateError
 from pregel.graph import START, StateGraph
 from pregel.testing.scripted import WatchedSaver
@@ -227,9 +227,8 @@ def test_an_exit_in_an_append_gives_the_thread_back_though_somebody_keeps_it(
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("turns", [1, None, *(pytest.param(turns, marks=pytest.mark.slow) for turns in (0, 3, 10))])
 def test_a_loop_that_is_closed_under_a_run_costs_no_worker_and_no_thread_id(
-    monkeypatch: pytest.MonkeyPatch, saver: Saver, thread: Thread, turns: int | None
+    saver: Saver, thread: Thread, turns: int | None
 ) -> None:
-    monkeypatch.setattr(pool, "_shared", pool.Pool(3))
     runs, goes = threading.Event(), threading.Event()
 
     def slow(state: State) -> dict[str, Any]:
@@ -253,7 +252,7 @@ def test_a_loop_that_is_closed_under_a_run_costs_no_worker_and_no_thread_id(
             loop.run_until_complete(until_then())
             loop.close()
 
-    names = [str(i) for i in range(4)]
+    names = [str(i) for i in range(shared_pool().size + 1)]
     for name in names:
         start(name)
         goes.set()

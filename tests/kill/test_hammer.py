@@ -22,7 +22,7 @@ from tests.proxy import Proxy, standing
 
 from .owners import saver_at, start, two_nodes
 
-SECONDS, PROCESSES, KILLS = 40.0, 8, 30
+SECONDS, PROCESSES, KILLS = 60.0, 8, 40
 
 
 class Worker:
