@@ -127,7 +127,7 @@ def test_a_limit_that_is_moved_on_again_and_again_keeps_no_timers() -> None:
             await asyncio.wait({asyncio.ensure_future(asyncio.Event().wait())}, timeout=SOON)
             runtime.heartbeat()
         gc.collect()
-        kept.append(sum(isinstance(found, asyncio.TimerHandle) for found in gc.get_objects()))
+        kept.append(sum(type(found) is asyncio.TimerHandle for found in gc.get_objects()))
 
     played(one(node, timeout=TimeoutPolicy(idle_timeout=1.5 * SOON)).compile().ainvoke({"a": []}))
 
