@@ -104,7 +104,7 @@ MUTANTS = (
     ),
     mutant(
         "postgres: of two that make one thread at once both are told that they did",
-        f"{GROUPS}::test_a_refused_append_does_not_touch_those_beside_it",
+        f"{GROUPS}::test_of_two_that_make_one_thread_at_once_only_the_first_is_told_that_it_did",
         "pregel/checkpoint/postgres/groups.py",
         "v.a1 = c.thread AND v.a6 = c.mark",
         "v.a1 = c.thread",

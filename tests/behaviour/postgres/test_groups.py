@@ -102,6 +102,13 @@ def test_a_refused_append_does_not_touch_those_beside_it(saver: PostgresSaver, d
             assert saver.verify(append.thread) == []
 
 
+def test_of_two_that_make_one_thread_at_once_only_the_first_is_told_that_it_did(saver: PostgresSaver, dsn: str) -> None:
+    """No row of theirs is the same, so nothing but the guard tells them apart."""
+    claims = [Run(saver, "new").blank(claim=True), Run(saver, "new").blank(claim=True)]
+
+    assert [True, False] == landed(sent(dsn, claims))
+
+
 def test_an_append_that_breaks_a_rule_fails_alone(saver: PostgresSaver, dsn: str) -> None:
     first, broken, unsaid, last = opened(saver, "first", "broken", "unsaid", "last")
     wrong, odd = next_append(broken), next_append(unsaid)
