@@ -64,3 +64,11 @@ async def _write_asking(task: Task, output: Any) -> None:
             writer.write(output, writes)
     if task.node.caching is not None:
         await task.node.caching.akeeps(task, output)
+
+
+def awaits(task: Task) -> bool:
+    """Whether a task's code has anything to await; the others run on a thread, in one hop."""
+    node: Any = task.node
+    if task.phase == "run" and node.bound is not None and node.bound.has_async:
+        return True
+    return task.phase != "enter" and any(getattr(writer, "has_async", False) for writer in node.writers)

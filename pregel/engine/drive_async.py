@@ -25,11 +25,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeGuard
-from weakref import ref
 
 from pregel.constants import LIFECYCLE
 from pregel.engine.body import run_body
-from pregel.engine.body_async import arun_body
+from pregel.engine.body_async import arun_body, awaits
 from pregel.engine.clock import Clock, left_behind, timed_out
 from pregel.engine.effects import (
     Cancel,
@@ -52,7 +51,9 @@ from pregel.engine.effects import (
 from pregel.engine.gate import Gate, Paced
 from pregel.engine.journal_async import AwaitingJournal, outcome, whole
 from pregel.engine.pool import Job, shared_pool, still_runs
+from pregel.engine.puller import Puller
 from pregel.engine.task import Task
+from pregel.engine.timers import Timers
 from pregel.errors import SerializationError
 from pregel.owned import Owned
 
@@ -77,7 +78,6 @@ class AwaitingDriver:
         "beside",
         "body",
         "broken",
-        "cancels",
         "closed",
         "ended",
         "fatal",
@@ -87,7 +87,6 @@ class AwaitingDriver:
         "inline",
         "jobs",
         "journal",
-        "limits",
         "live",
         "loop",
         "loop_body",
@@ -101,12 +100,10 @@ class AwaitingDriver:
         "sound",
         "stopping",
         "timers",
-        "torn",
         "waiting",
         "waker",
         "waking",
     )
-    puller: Callable[[], asyncio.Task[Any] | None]  # the asyncio task that pulls, looked up: it holds this
     loop: asyncio.AbstractEventLoop
 
     def __init__(
@@ -124,8 +121,7 @@ class AwaitingDriver:
         self.out: deque[Chunk] = deque()
         self.jobs: dict[Task, asyncio.Task[None] | Job | None] = {}  # None: waits for room
         self.waiting: deque[Task] = NONE if room is None else deque()
-        self.timers: dict[asyncio.TimerHandle, None] = {}
-        self.limits: dict[Task, list[asyncio.TimerHandle]] = {}  # those of them that watch an attempt
+        self.timers: Timers | None = None  # none before something is due later
         self.inbox: deque[Event | Chunk] = deque()
         self.waker: asyncio.Future[None] | None = None
         self.sound = True
@@ -137,8 +133,7 @@ class AwaitingDriver:
         self.owed: dict[CallFuture[Any], None] = {}
         self.closed = False  # calls are withdrawn
         self.stopping = ""  # why nothing starts any more
-        self.cancels = 0  # how often it was to be cancelled when it began to pull
-        self.torn = False  # it is to be cancelled once more, for the node that is awaited in place
+        self.puller = Puller()
         self.gate: Gate | None = Gate(self.inbox.__len__) if live else None
         self.waking = False  # a wake-up is on its way to the loop
 
@@ -161,7 +156,7 @@ class AwaitingDriver:
 
     async def _chunks(self) -> AsyncIterator[Chunk]:
         self.loop = asyncio.get_running_loop()
-        self._pulled()
+        self.puller.note()
         reply: list[Event] | None = None
         try:
             while True:
@@ -174,7 +169,7 @@ class AwaitingDriver:
                 await self.record(step, reply)
                 while self.out:
                     yield self.out.popleft()
-                    self._pulled()
+                    self.puller.note()
                 await self.set_off(step, reply)
                 while step.wait and not reply:
                     for item in await self.wait():
@@ -185,7 +180,7 @@ class AwaitingDriver:
                     self._exit()
                     while self.out and not reply:
                         yield self.out.popleft()
-                        self._pulled()
+                        self.puller.note()
             if self.journal is not None:
                 await self.journal.flush()
             while self.out:
@@ -213,11 +208,6 @@ class AwaitingDriver:
         self.post_from_thread(Cancel(why))
         with suppress(RuntimeError):  # the loop was closed
             self.loop.call_soon_threadsafe(self._perform_beside)
-
-    def _pulled(self) -> None:
-        """Note who pulls: a stream may go from one asyncio task to another."""
-        task = asyncio.current_task()
-        self.puller, self.cancels = (_nobody, 0) if task is None else (ref(task), task.cancelling())
 
     def post(self, item: Event | Chunk) -> None:
         """Put something into the inbox, from the loop's own thread."""
@@ -297,7 +287,9 @@ class AwaitingDriver:
         for seconds, jitter, event in step.after:
             if isinstance(event, Timeout) and event.task.clock is None:
                 event.task.clock = Clock(event.task)
-            self._after(seconds + (random.random() if jitter else 0.0), event)
+            if self.timers is None:
+                self.timers = Timers(self.loop, self.post)
+            self.timers.start(seconds + (random.random() if jitter else 0.0), event)
         if step.start:
             await self._start(step.start, events)
 
@@ -308,12 +300,12 @@ class AwaitingDriver:
             try:
                 event = await self.loop_body(tasks[0])
             except asyncio.CancelledError:
-                if not self._was_torn_alone():
+                if not self.puller.was_torn_alone():
                     raise  # the puller is cancelled: winding down hears that the node is gone
                 event = Gone(tasks[0])
             self.inline = None
             if self.beside is not None:
-                self._was_torn_alone()  # a cancellation that the node swallowed is over as well
+                self.puller.was_torn_alone()  # a cancellation that the node swallowed is over as well
                 await self._take_back(events)
             if self.inbox:
                 events += self._unread()
@@ -348,19 +340,6 @@ class AwaitingDriver:
             hand.hands.put(job)
 
     # -- calls of a node that is awaited in place --------------------------------------------------------------------
-
-    def _tear(self) -> None:
-        """Cancel the node that is awaited in place, which runs in the puller's own asyncio task."""
-        puller = self.puller()
-        if puller is not None and not self.torn:
-            self.torn = True
-            puller.cancel()
-
-    def _was_torn_alone(self) -> bool:
-        """Take that cancellation back; whether it was there and nobody else cancels the puller."""
-        torn, self.torn = self.torn, False
-        puller = self.puller()
-        return torn and puller is not None and puller.uncancel() <= self.cancels
 
     def _perform_beside(self) -> None:
         if self.beside is None and self.inline is not None:
@@ -431,26 +410,9 @@ class AwaitingDriver:
         finally:
             self.post(event if task.clock is None else task.clock.judged(event))
 
-    def _after(self, seconds: float, event: Event) -> None:
-        def fire() -> None:
-            self.timers.pop(handle, None)
-            clock = event.task.clock if isinstance(event, Timeout) else None
-            if clock is not None and (left := clock.left(event.kind)) > 0:  # type: ignore[attr-defined]  # a Timeout
-                self._after(left, event)  # the limit was moved on: watch it for what is left of it
-                return
-            if clock is not None:
-                event.elapsed = clock.elapsed  # type: ignore[attr-defined]  # a Timeout
-            self.post(event)
-
-        handle = self.loop.call_later(seconds, fire)
-        self.timers[handle] = None
-        if isinstance(event, Timeout):
-            others = [other for other in self.limits.get(event.task, ()) if other in self.timers]  # not rung yet
-            self.limits[event.task] = [*others, handle]
-
     def _cancel(self, task: Task, abandon: bool, events: list[Event]) -> None:
         if task is self.inline:
-            self._tear()
+            self.puller.tear()
             return
         job = self.jobs.get(task)
         if isinstance(job, asyncio.Task):
@@ -465,9 +427,8 @@ class AwaitingDriver:
             events.append(Gone(task, lives=job.leave()))
 
     def _free(self, task: Task) -> None:
-        for handle in self.limits.pop(task, ()) if self.limits else ():
-            handle.cancel()
-            self.timers.pop(handle, None)
+        if self.timers is not None:
+            self.timers.drop(task)
         if task in self.jobs:
             if self.jobs.pop(task) is None:
                 self.waiting.remove(task)
@@ -599,9 +560,8 @@ class AwaitingDriver:
             self.owed.popitem()[0].withdraw()
 
     async def _withdraw(self) -> None:
-        for handle in self.timers:
-            handle.cancel()
-        self.timers.clear()
+        if self.timers is not None:
+            self.timers.clear()
         self.waiting.clear()
         for task, job in list(self.jobs.items()):
             if never_begins(job) if isinstance(job, asyncio.Task) else job is None or job.claim():
@@ -628,15 +588,3 @@ def never_begins(job: asyncio.Task[None]) -> bool:
     job.cancel()
     body: Any = job.get_coro()
     return body is not None and inspect.getcoroutinestate(body) == inspect.CORO_CREATED
-
-
-def _nobody() -> None:
-    return None
-
-
-def awaits(task: Task) -> bool:
-    """Whether a task's code has anything to await; the others run on a thread, in one hop."""
-    node: Any = task.node
-    if task.phase == "run" and node.bound is not None and node.bound.has_async:
-        return True
-    return task.phase != "enter" and any(getattr(writer, "has_async", False) for writer in node.writers)

@@ -356,9 +356,7 @@ class BlockingDriver:
         news: list[Event | Chunk] = []
         try:
             news.append(self.inbox.get(timeout=timeout))
-            for _ in range(
-                self.inbox.qsize()
-            ):  # and no more: nodes that write as fast as this reads would add without end
+            for _ in range(self.inbox.qsize()):  # no more: nodes that write as fast as this reads would add without end
                 news.append(self.inbox.get_nowait())
         except Empty:
             pass

@@ -179,10 +179,10 @@ class PregelNode:
             self.channels, self.keys = channels, ()
         else:
             self.channels, self.keys = list(channels), tuple(channels)
-        self.triggers = triggers
+        self.triggers = list(triggers)
         self.bound = bound
         self.mapper = mapper
-        self.writers = writers
+        self.writers = list(writers)
         self.managed = {} if managed is None else managed
         self.retry_policy = checked_policies(retry_policy) if retry_policy else ()
         self.cache_policy = cache_policy
@@ -190,7 +190,7 @@ class PregelNode:
         self.timeout = timeout
         self.tags = list(tags)
         self.metadata = metadata or {}
-        self.subgraphs = subgraphs
+        self.subgraphs = list(subgraphs)
         self.is_error_handler = is_error_handler
         self.error_handler = error_handler  # the node that runs when this one has failed for good
         self.trace_policy = trace_policy  # of a subgraph; other nodes record by themselves
@@ -326,7 +326,7 @@ class NodeBuilder:
         """The node."""
         return PregelNode(
             channels=self._channels,
-            triggers=[*self._triggers],
+            triggers=self._triggers,
             bound=self._bound,
             writers=[ChannelWrite(self._writes)] if self._writes else [],
             retry_policy=self._retry,

@@ -200,15 +200,15 @@ MUTANTS = (
     mutant(
         "awaiting: the cancellation of a node in place is left standing",
         f"{WAY}::test_an_async_node_is_cancelled_and_the_newcomer_goes_on[sync-memory]",
-        "pregel/engine/drive_async.py",
-        "puller.uncancel() <= self.cancels",
-        "puller.cancelling() > self.cancels",
+        "pregel/engine/puller.py",
+        "task.uncancel() <= self._cancels",
+        "task.cancelling() > self._cancels",
     ),
     mutant(
         "awaiting: a node that swallows its cancellation leaves it standing",
         f"{WAY}::test_a_node_that_swallows_its_cancellation_has_ended_well",
         "pregel/engine/drive_async.py",
-        "                self._was_torn_alone()  # a cancellation that the node swallowed is over as well\n",
+        "                self.puller.was_torn_alone()  # a cancellation that the node swallowed is over as well\n",
         "",
     ),
     mutant(
