@@ -130,3 +130,24 @@ def everything(saver: JournalSaver) -> list[tuple[str, str, dict[str, Any], list
         (thread, saved.id, saved.values, [(write.task, write.idx, write.value) for write in saved.writes])
         for thread, saved in saver.page(None, Page(ns=None))
     ]
+
+
+def opened(saver: JournalSaver, *threads: str) -> list[Run]:
+    """A run on each of these threads, with a first checkpoint stored: ``{"a": 1}``."""
+    runs = [Run(saver, thread) for thread in threads]
+    for run in runs:
+        run.save({"a": 1})
+    return runs
+
+
+def next_append(run: Run, value: Any = 2) -> Append:
+    """An append with the run's next checkpoint, not sent."""
+    append = run.blank()
+    run.add_save(append, {"a": value})
+    return append
+
+
+def value_of(saver: JournalSaver, thread: str) -> Any:
+    """What the newest checkpoint of a thread has under "a"; None without one."""
+    saved = saver.load(thread, [Load()]).saved[0]
+    return None if saved is None else saved.values["a"]

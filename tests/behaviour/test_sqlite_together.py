@@ -19,29 +19,11 @@ from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.checkpoint.sqlite.aio import AsyncSqliteSaver
 from pregel.checkpoint.together import AT_ONCE, Together, on_executor
 from pregel.errors import InternalError, StoreError
-from tests.behaviour.journals import Run
+from tests.behaviour.journals import Run, next_append, opened, value_of
 
 
 class State(TypedDict, total=False):
     a: Annotated[list[int], operator.add]
-
-
-def opened(saver: SqliteSaver, *threads: str) -> list[Run]:
-    runs = [Run(saver, thread) for thread in threads]
-    for run in runs:
-        run.save({"a": 1})
-    return runs
-
-
-def next_append(run: Run, value: Any = 2) -> Append:
-    append = run.blank()
-    run.add_save(append, {"a": value})
-    return append
-
-
-def value_of(saver: SqliteSaver, thread: str) -> Any:
-    saved = saver.load(thread, [Load()]).saved[0]
-    return None if saved is None else saved.values["a"]
 
 
 @pytest.mark.acceptance("S0-8")

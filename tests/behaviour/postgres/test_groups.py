@@ -16,7 +16,7 @@ from pregel.checkpoint.postgres.aio import AsyncPostgresSaver
 from pregel.checkpoint.postgres.verbs import LIGHT
 from pregel.checkpoint.records import Append, Load, Receipt, Release
 from pregel.errors import InternalError, InvalidInputError
-from tests.behaviour.journals import Run
+from tests.behaviour.journals import Run, next_append, opened, value_of
 from tests.proxy import Proxy, standing
 
 
@@ -26,19 +26,6 @@ class State(TypedDict, total=False):
 
 async def node(state: State) -> State:
     return {"a": [1]}
-
-
-def opened(saver: PostgresSaver, *threads: str) -> list[Run]:
-    runs = [Run(saver, thread) for thread in threads]
-    for run in runs:
-        run.save({"a": 1})
-    return runs
-
-
-def next_append(run: Run, value: Any = 2) -> Append:
-    append = run.blank()
-    run.add_save(append, {"a": value})
-    return append
 
 
 def claiming(saver: PostgresSaver, thread: str, value: Any = 7) -> Append:
@@ -52,11 +39,6 @@ def releasing(run: Run, value: Any = 3) -> Append:
     append = next_append(run, value)
     append.release = Release("idle", "over")
     return append
-
-
-def value_of(saver: PostgresSaver, thread: str) -> Any:
-    saved = saver.load(thread, [Load()]).saved[0]
-    return None if saved is None else saved.values["a"]
 
 
 def sent(dsn: str, appends: Sequence[Append]) -> list[Any]:
