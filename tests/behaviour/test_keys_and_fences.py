@@ -158,6 +158,7 @@ def test_without_a_saver_each_step_of_a_task_has_a_key_of_its_own(run: Runner, t
     assert len({key for _, key in shop.keys}) == len(shop.keys) == 8
 
 
+@pytest.mark.acceptance("S4-14")
 @pytest.mark.parametrize("options", [{}, {"checkpointer": False}], ids=["stored", "not stored"])
 def test_a_subgraph_that_runs_again_offers_the_same_keys(
     run: Runner, saver: Saver, thread: Thread, options: dict[str, Any]
