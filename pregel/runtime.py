@@ -94,7 +94,8 @@ class Runtime(Generic[C]):
 
     - `fence`: the epoch of this run's authority over the thread; hand it to whatever compares fencing tokens. 0 without
       a saver.
-    - `idempotency_key`: the same text after a crash, a resume and a retry of this work, another for other work.
+    - `idempotency_key`: the same text after a crash, a resume and a retry of this work, another for other work of the
+      thread's history. Two forks of one checkpoint take the same place in it (docs/threads.md).
     """
 
     context: C = None  # type: ignore[assignment]
