@@ -10,7 +10,7 @@ from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.checkpoint.standing import info_of
 from pregel.cli.screen import Screen
 from pregel.cli.usage import DONE, CallError, existing_database
-from pregel.cli.values import as_json
+from pregel.cli.values import as_json, counted
 
 COLUMNS = ("thread", "status", "reason", "updated_at")
 
@@ -46,7 +46,9 @@ def delete(options: argparse.Namespace, screen: Screen) -> int:
             )
         for thread in options.thread:
             saver.delete_thread(thread)
-    screen.say(as_json({"deleted": options.thread}) if options.json else f"{len(options.thread)} threads deleted.")
+    screen.say(
+        as_json({"deleted": options.thread}) if options.json else f"{counted(len(options.thread), 'thread')} deleted."
+    )
     return DONE
 
 

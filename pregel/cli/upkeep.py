@@ -12,7 +12,7 @@ from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli.screen import Screen
 from pregel.cli.target import load
 from pregel.cli.usage import BUSY, DONE, FAILED, CallError, existing_database
-from pregel.cli.values import as_json
+from pregel.cli.values import as_json, counted
 from pregel.errors import ThreadBusy
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -36,8 +36,8 @@ def prune(options: argparse.Namespace, screen: Screen) -> int:
     if options.json:
         screen.say(as_json({"threads": pruned, "strategy": strategy, "problem": busy}))
     else:
-        done = "deleted" if options.delete else "reduced to their newest state"
-        screen.say(busy or f"{len(pruned)} threads {done}.")
+        done = "deleted" if options.delete else "reduced to the newest state"
+        screen.say(busy or f"{counted(len(pruned), 'thread')} {done}.")
     return BUSY if busy else DONE
 
 
@@ -55,9 +55,8 @@ def verify(options: argparse.Namespace, screen: Screen) -> int:
     if findings:
         rows = [[one.kind, one.thread, one.ns, one.checkpoint, one.what] for one in findings]
         screen.table(["", "thread", "namespace", "checkpoint", "what is wrong"], rows)
-    screen.say(
-        f"{len(threads)} threads read, {len(findings)} findings." if findings else f"{len(threads)} threads: whole."
-    )
+    read = counted(len(threads), "thread")
+    screen.say(f"{read} read, {counted(len(findings), 'finding')}." if findings else f"{read}: whole.")
     return FAILED if damaged else DONE
 
 

@@ -61,3 +61,8 @@ def shortened(text: str) -> str:
     """A text in one line of at most 200 characters."""
     line = " ".join(text.split())
     return line if len(line) <= SHORT else f"{line[:SHORT]}…"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: ``1 thread``, ``2 threads``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -47,7 +47,7 @@ def test_prune_leaves_the_newest_state_of_a_thread(capsys: Captured) -> None:
     assert 0 == main(["prune", "--thread", "one"])
 
     assert {"one": 1, "two": 3} == counts()
-    assert "1 threads reduced" in capsys.readouterr().out
+    assert "1 thread reduced to the newest state.\n" == capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("here")
@@ -98,4 +98,23 @@ def test_verify_tells_what_is_damaged(capsys: Captured) -> None:
     found = told(capsys)
     assert [("damaged", "one")] == [(one["kind"], one["thread"]) for one in found["findings"]]
     assert 1 == main(["verify"])
-    assert "is gone" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "is gone" in out
+    assert "2 threads read, 1 finding.\n" in out
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (["delete", "--thread", "one"], "1 thread deleted."),
+        (["delete", "--thread", "one", "two"], "2 threads deleted."),
+        (["prune", "--thread", "one", "--delete"], "1 thread deleted."),
+        (["prune", "--idle-for", "1h"], "0 threads reduced to the newest state."),
+        (["verify", "--thread", "one"], "1 thread: whole."),
+    ],
+)
+def test_what_was_done_is_counted_in_words_that_fit(call: list[str], said: str, capsys: Captured) -> None:
+    main(call)
+
+    assert f"{said}\n" == capsys.readouterr().out
