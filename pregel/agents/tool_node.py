@@ -197,7 +197,7 @@ class ToolNode(Runnable):
         """The innermost step: the tool itself."""
         call, tool = request.tool_call, request.tool
         if tool is None:
-            names = ", ".join(self.tools_by_name) or "none"
+            names = ", ".join(name for name, one in self.tools_by_name.items() if one.is_offered) or "none"
             return _error(f"Error: there is no tool {call['name']!r}. The tools are: {names}.", call)
         whole = {**call, "type": "tool_call"}
         try:

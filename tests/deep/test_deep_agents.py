@@ -123,6 +123,7 @@ def test_an_unknown_subagent_is_named() -> None:
     (message,) = results(create_deep_agent(model).invoke({"messages": "go"}))
 
     assert message.text == "There is no subagent 'nobody'. The subagents are: general-purpose."
+    assert message.status == "success"  # a plain answer, as it is in deepagents
 
 
 class Report(TypedDict):

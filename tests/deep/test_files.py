@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from pregel.agents import create_agent
+from pregel.agents import create_agent, tool
+from pregel.agents.deep import create_deep_agent
 from pregel.agents.deep.backends import Backend, CompositeBackend, FilesystemBackend, LocalShellBackend, StateBackend
 from pregel.agents.deep.filesystem import FilesystemMiddleware
 from pregel.agents.deep.permissions import FilesystemPermission
@@ -91,6 +92,33 @@ def test_a_shell_that_is_not_there_is_hidden_and_refused(play: Play) -> None:
     assert seen[0] == ["ls", "read_file", "write_file", "edit_file", "delete", "glob", "grep"]
     assert statuses(state) == ["error"]
     assert "Commands cannot be run" in told(state)[0]
+
+
+def test_a_call_of_no_tool_is_told_those_that_are_offered() -> None:
+    @tool
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    model = ScriptedModel([call_tool("run", {"command": "ls"}), "done"])
+    state = create_agent(model, [look], middleware=[FilesystemMiddleware()]).invoke({"messages": "go"})
+
+    offered = ", ".join(sorted(getattr(one, "name", "") for one in model.requests[0].tools))
+    (said,) = told(state)
+    assert offered == ", ".join(sorted(said.removesuffix(".").partition("The tools are: ")[2].split(", ")))
+
+
+def test_a_tool_of_ones_own_named_execute_is_offered() -> None:
+    @tool
+    def execute(command: str) -> str:
+        """Mine."""
+        return f"ran {command}"
+
+    model = ScriptedModel([call_tool("execute", {"command": "ls"}), "done"])
+    state = create_deep_agent(model, [execute]).invoke({"messages": "go"})
+
+    assert "execute" in [getattr(one, "name", "") for one in model.requests[0].tools]
+    assert told(state) == ["ran ls"]
 
 
 def test_a_backend_that_cannot_delete_has_no_tool_for_it() -> None:

@@ -102,8 +102,9 @@ class FilesystemMiddleware(AgentMiddleware):
             max_execute_timeout=max_execute_timeout,
         )
         self.tools: list[Tool] = [tool for tool in made if tool.name in chosen]
-        self.hidden = {"execute"} if not can_execute(backend) else set()
-        self.hidden |= {"delete"} if not can_delete(backend) else set()
+        possible = {"execute": can_execute(backend), "delete": can_delete(backend)}
+        for tool in self.tools:
+            tool.is_offered = possible.get(tool.name, True)
 
     @hook_config(can_jump_to=[])
     def before_agent(self, state: Any, runtime: Any) -> AgentFlow[Any]:
@@ -127,7 +128,7 @@ class FilesystemMiddleware(AgentMiddleware):
 
     def wrap_model_call(self, request: ModelRequest, *_: Any) -> Any:
         """Tell the model of the files, hide what cannot be done, and show previews for what is in files."""
-        tools = [tool for tool in request.tools if getattr(tool, "name", None) not in self.hidden]
+        tools = [tool for tool in request.tools if getattr(tool, "is_offered", True)]
         messages = [as_the_model_sees(message) for message in request.messages]
         if self.offload:
             messages = yield from with_bytes(self.backend, messages)

@@ -66,6 +66,7 @@ class Tool(Runnable):
     tags: Sequence[str] | None = None
     metadata: Mapping[str, Any] | None = None
     extras: Mapping[str, Any] | None = None
+    is_offered = True  # whether models are told of it; a call of one that is not is still answered by it
     has_async = True
     FIELDS: ClassVar[tuple[str, ...]] = (
         *("name", "description", "args_schema", "return_direct", "response_format"),
