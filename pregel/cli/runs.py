@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from pregel.checkpoint.records import ThreadRow
-from pregel.checkpoint.standing import info_of, standing
+from pregel.checkpoint.standing import ThreadInfo, info_of
 from pregel.cli.progress import MODES, Progress
 from pregel.cli.questions import Questions, json_or_text
 from pregel.cli.screen import Screen
@@ -46,8 +46,9 @@ def resume(options: argparse.Namespace, screen: Screen) -> int:
             try:
                 check_resumable(info_of(_row(graph, options.thread)))
             except CannotResumeError as error:
-                if error.reason != "finished":  # what has ended is resumed to the same values, for scripts
+                if error.reason != "finished":
                     raise CallError(error.message, error.fix) from error
+                return _ended_before(state, graph, options, screen)
             return _go(graph, None, options, screen)
         if not state.interrupts:
             raise CallError(f"Thread {options.thread!r} waits for no answer.", "Leave --answer out to go on with it.")
@@ -63,36 +64,41 @@ def thread_config(thread: str, checkpoint: str | None = None) -> RunnableConfig:
 def _go(graph: Graph, given: object, options: argparse.Namespace, screen: Screen) -> int:
     watched = not options.json and sys.stdin.isatty() and sys.stdout.isatty()
     asked: tuple[Interrupt, ...] = ()
+    values: object = None
+    drained = ""
     while True:
         row = _row(graph, options.thread)
         try:
             values = _run(graph, given, options, screen if watched else None)
         except ThreadBusy:
             raise
+        except GraphDrained as error:  # a signal asked for it: the thread stands between two steps
+            drained = str(error)
         except Exception as error:
             if not asked or not _still(asked, graph, options):
                 return _failed(error, row, graph, options, screen)
             screen.problem(explained(error))  # the answer was refused: the question is open as before
         state = graph.get_state(thread_config(options.thread))
-        asked = state.interrupts if watched else ()
+        asked = state.interrupts if watched and not drained else ()
         command = Questions(screen, json_or_text).answers(asked) if asked else None
-        if command is None:
-            return _end(values, state, graph, options, screen)
-        given = command
+        if command is not None:
+            given = command
+            continue
+        if drained:
+            values = _values(state, graph)
+            screen.problem(f"{drained}. What it did is kept: `{_to_go_on(state, options)}` goes on from there.")
+        return _end(values, state, graph, options, screen)
 
 
 def _run(graph: Graph, given: object, options: argparse.Namespace, screen: Screen | None) -> object:
-    """The output of one run, which shows itself on a screen while it goes; None when a signal stopped it."""
+    """The output of one run, which shows itself on a screen while it goes."""
     config = thread_config(options.thread)
-    try:
-        with drain_on_signals() as control:
-            if screen is not None:
-                return _watched(graph, given, config, control, screen)
-            if is_async(graph):
-                return asyncio.run(graph.ainvoke(given, config, control=control))
-            return graph.invoke(given, config, control=control)
-    except GraphDrained:  # a signal asked for it: the thread stands between two steps
-        return None
+    with drain_on_signals() as control:
+        if screen is not None:
+            return _watched(graph, given, config, control, screen)
+        if is_async(graph):
+            return asyncio.run(graph.ainvoke(given, config, control=control))
+        return graph.invoke(given, config, control=control)
 
 
 def _watched(graph: Graph, given: object, config: RunnableConfig, control: RunControl, screen: Screen) -> object:
@@ -129,11 +135,28 @@ def _failed(error: Exception, row: ThreadRow, graph: Graph, options: argparse.Na
     return FAILED
 
 
-def _end(values: object, state: StateSnapshot, graph: Graph, options: argparse.Namespace, screen: Screen) -> int:
+def _ended_before(state: StateSnapshot, graph: Graph, options: argparse.Namespace, screen: Screen) -> int:
+    """What has ended is resumed to the same values, for scripts that may come twice; nothing runs."""
+    screen.problem(f"Thread {options.thread!r} had ended before: nothing ran. `pregel run` gives it a new input.")
+    return _end(_values(state, graph), state, graph, options, screen, ran=False)
+
+
+def _values(state: StateSnapshot, graph: Graph) -> object:
+    """What a run that came no further would have given: the output as it stands."""
+    output, values = graph.output_channels, state.values
+    if isinstance(graph.stream_channels_asis, str):
+        return values
+    return values.get(output) if isinstance(output, str) else {key: values[key] for key in output if key in values}
+
+
+def _end(
+    values: object, state: StateSnapshot, graph: Graph, options: argparse.Namespace, screen: Screen, ran: bool = True
+) -> int:
     if isinstance(values, Mapping):
         values = {key: value for key, value in values.items() if key != QUESTIONS}
     if options.json:
-        screen.say(as_json(_outcome(values, state, standing(_row(graph, options.thread)), options)))
+        told = _outcome(values, state, info_of(_row(graph, options.thread)), options)
+        screen.say(as_json({**told, "ran": ran}))
     else:
         _tell_outcome(values, state, options, screen)
     return PAUSED if state.next else DONE
@@ -144,35 +167,40 @@ def _row(graph: Graph, thread: str) -> ThreadRow:
     return row
 
 
-def _outcome(values: object, state: StateSnapshot, status: str, options: argparse.Namespace) -> dict[str, object]:
-    """How the run came out, for scripts; the status is the one that `pregel threads` shows."""
+def _outcome(values: object, state: StateSnapshot, info: ThreadInfo, options: argparse.Namespace) -> dict[str, object]:
+    """How the run came out, for scripts; status and reason are those that `pregel threads` shows."""
     questions = [{"id": one.id, "value": one.value} for one in state.interrupts]
-    told = {"thread": options.thread, "status": status, "values": values, "next": state.next}
-    return {**told, "interrupts": questions}
+    told = {"thread": options.thread, "status": info.status, "reason": info.reason, "can_resume": info.can_resume}
+    return {**told, "values": values, "next": state.next, "interrupts": questions}
 
 
 def _tell_outcome(values: object, state: StateSnapshot, options: argparse.Namespace, screen: Screen) -> None:
-    for line in as_lines(values):
-        screen.say(line)
+    if values is not None or not state.next:  # before its end an entrypoint has no value
+        for line in as_lines(values):
+            screen.say(line)
     if state.next:
         _tell_pause(state, options, screen)
 
 
 def _tell_pause(state: StateSnapshot, options: argparse.Namespace, screen: Screen) -> None:
     screen.say()
-    command = ["pregel", "resume", options.graph, "--thread", options.thread]
-    if options.db != "pregel.db":
-        command += ["--db", options.db]
     if state.interrupts:
         screen.say("It waits for an answer:")
         for question in state.interrupts:
             screen.say(f"  {question.id}")
             for line in as_lines(question.value):
                 screen.say(f"    {line}")
-        command += ["--answer", "JSON"]
     else:
         screen.say(f"It is paused before {', '.join(state.next)}.")
-    screen.say(f"Go on with: {shlex.join(command)}")
+    screen.say(f"Go on with: {_to_go_on(state, options)}")
+
+
+def _to_go_on(state: StateSnapshot, options: argparse.Namespace) -> str:
+    """The command line that goes on with the thread."""
+    command = ["pregel", "resume", options.graph, "--thread", options.thread]
+    if options.db != "pregel.db":
+        command += ["--db", options.db]
+    return shlex.join([*command, "--answer", "JSON"] if state.interrupts else command)
 
 
 def _tell_failure(error: Exception, options: argparse.Namespace, screen: Screen) -> None:

@@ -24,6 +24,9 @@ class Graph(Protocol):
     nodes: Mapping[str, Any]
     output_channels: str | Sequence[str]
 
+    @property
+    def stream_channels_asis(self) -> str | Sequence[str]: ...
+
     def invoke(self, input: Any, config: RunnableConfig, *, control: RunControl | None = None) -> Any: ...
 
     async def ainvoke(self, input: Any, config: RunnableConfig, *, control: RunControl | None = None) -> Any: ...

@@ -25,6 +25,7 @@ GRAPHS = """
     from pathlib import Path
     from typing import Annotated, TypedDict
 
+    from pregel.func import entrypoint
     from pregel.graph import END, START, StateGraph
     from pregel.types import interrupt
 
@@ -47,6 +48,10 @@ GRAPHS = """
             signal.raise_signal(signal.SIGINT)  # asks it to drain
             signal.raise_signal(signal.SIGINT)
         return {"log": ["went on"]}
+
+    def drain(state):
+        signal.raise_signal(signal.SIGTERM)
+        return {"log": ["drained"]}
 
     def chat(state):
         print("hello from a node")
@@ -74,6 +79,12 @@ GRAPHS = """
     waiting = two("then", add).compile(interrupt_before=["then"])
     failing = two("fail", fail)
     stopping = two("stop", stop_once)
+    draining = StateGraph(State).add_sequence([drain, add]).add_edge(START, "drain")
+
+    @entrypoint()
+    def flow(total):
+        return interrupt("Pay?") + total
+
     chatting = two("chat", chat)
     awaiting = two("wait", wait)
     around = two("inner", two("wait", wait).compile())
@@ -262,6 +273,62 @@ def test_a_finished_thread_is_resumed_to_the_same_values(capsys: Captured) -> No
 
     assert 0 == main(["resume", "shop:adding", "--thread", "t"])
     assert "total: 2" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("graph", ["shop:adding", "shop:awaiting"])
+def test_resume_says_that_a_thread_had_ended_before_and_that_nothing_ran(graph: str, capsys: Captured) -> None:
+    run(graph, 1, "--json")
+    ended = told(capsys)
+
+    assert 0 == main(["resume", graph, "--thread", "t", "--json"])
+    again = capsys.readouterr()
+    assert "pregel: Thread 't' had ended before: nothing ran. `pregel run` gives it a new input.\n" == again.err
+    assert {**ended, "ran": False} == json.loads(again.out)
+    assert {"status": "idle", "can_resume": False, "ran": True}.items() <= ended.items()
+
+
+# -- a run that is drained --------------------------------------------------------------------------------------------
+
+GOES_ON = "pregel resume shop:draining --thread t"
+
+
+@pytest.mark.usefixtures("here")
+def test_a_drained_run_says_so_and_prints_its_values_as_they_stand(capsys: Captured) -> None:
+    assert 3 == run("shop:draining")
+
+    printed = capsys.readouterr()
+    said = f"The run was drained: SIGTERM. What it did is kept: `{GOES_ON}` goes on from there."
+    assert f"pregel: {said}\n" == printed.err
+    shown = f'total: 1\nlog: ["drained"]\n\nIt is paused before add.\nGo on with: {GOES_ON}\n'
+    assert shown == printed.out
+
+
+@pytest.mark.usefixtures("here")
+def test_a_drained_run_is_told_as_data(capsys: Captured) -> None:
+    assert 3 == run("shop:draining", 1, "--json")
+
+    printed = capsys.readouterr()
+    assert f"`{GOES_ON}`" in printed.err
+    assert {
+        "thread": "t",
+        "status": "idle",
+        "reason": "SIGTERM",
+        "can_resume": True,
+        "ran": True,
+        "values": {"total": 1, "log": ["drained"]},
+        "next": ["add"],
+        "interrupts": [],
+    } == json.loads(printed.out)
+    assert 0 == main(["resume", "shop:draining", "--thread", "t", "--json"])
+    assert {"total": 2, "log": ["drained", "added"]}.items() <= told(capsys)["values"].items()
+
+
+@pytest.mark.usefixtures("here")
+def test_an_entrypoint_without_a_value_prints_none(capsys: Captured) -> None:
+    assert 3 == run("shop:flow")
+
+    assert capsys.readouterr().out.startswith("\nIt waits for an answer:\n")
 
 
 # -- threads, history, show -------------------------------------------------------------------------------------------

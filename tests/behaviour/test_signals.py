@@ -126,8 +126,10 @@ def test_the_command_stops_between_two_steps_and_says_how_to_go_on(tmp_path: Pat
         child.send_signal(signal.SIGTERM)
         out, err = child.communicate("go\n", timeout=60)
 
-    assert (3, "") == (child.returncode, err)
-    assert "pregel resume slow:graph --thread t" in out
+    go_on = "pregel resume slow:graph --thread t"
+    drained = f"pregel: The run was drained: SIGTERM. What it did is kept: `{go_on}` goes on from there.\n"
+    assert (3, drained) == (child.returncode, err)
+    assert f"n: 1\n\nIt is paused before second.\nGo on with: {go_on}\n" == out
     with SqliteSaver.from_conn_string(tmp_path / "pregel.db") as saver:
         info = info_of(saver.load("t", []).thread)
     assert ("idle", True) == (info.status, info.can_resume)
@@ -198,7 +200,9 @@ def test_every_command_that_runs_a_graph_stops_between_two_steps(
         gate.write_text("go")
         out, err = child.communicate(timeout=60)
 
-    assert (3, "") == (child.returncode, err)
+    named = signal.Signals(number).name
+    assert 3 == child.returncode
+    assert ("" if command == "chat" else f"pregel: The run was drained: {named}. ") == err.partition("What it did")[0]
     assert "Go on with: pregel" in out
     with SqliteSaver.from_conn_string(tmp_path / "pregel.db") as saver:
         info = info_of(saver.load("t", []).thread)
