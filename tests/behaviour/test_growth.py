@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import operator
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import count
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -25,6 +23,7 @@ from pregel.graph import END, START, StateGraph
 from pregel.graph.message import add_messages
 from pregel.messages import AIMessage, HumanMessage, ToolMessage
 from pregel.types import Send
+from tests.counted import calls
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 1_000_000}
 WARM: Any = {"configurable": {"thread_id": "warm"}}
@@ -46,23 +45,6 @@ class Items(TypedDict):
 class Chat(TypedDict):
     messages: Annotated[list[Any], add_messages]
     turn: int
-
-
-def calls(work: Callable[[], Any]) -> int:
-    """How many functions a piece of work calls on this thread."""
-    made = 0
-
-    def note(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal made
-        made += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return made
 
 
 def growth(prepare: Callable[[int], Callable[[], Any]]) -> float:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -15,6 +13,7 @@ from pregel.checkpoint.records import Append, Load, Opened, Page, Receipt, Saved
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.errors import MissingThreadError
 from pregel.types import interrupt
+from tests.counted import calls
 
 from .conftest import Runner
 from .marks import Saver, State, Thread, chain
@@ -141,24 +140,7 @@ def test_a_look_is_a_few_calls_however_long_the_thread_is(kept: str, tmp_path: P
             for _ in range(turns):
                 app.invoke({"b": "in"}, thread("1"))
             app.get_state(thread("1"))
-            made.append(calls(lambda: app.get_state(thread("1"))))
+            made.append(calls(lambda: app.get_state(thread("1")), kinds=("call",)))
 
     assert made[0] == made[1]
     assert made[0] < 60  # 300 when a look was made like a run
-
-
-def calls(work: Any) -> int:
-    """How many functions of Python a piece of work calls."""
-    made = 0
-
-    def note(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal made
-        made += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return made

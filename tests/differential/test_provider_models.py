@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from pregel.agents import create_agent  # noqa: E402
 from pregel.agents.middleware import HumanInTheLoopMiddleware  # noqa: E402
 from pregel.checkpoint.sqlite import SqliteSaver  # noqa: E402
 from pregel.types import Command  # noqa: E402
-from tests.providers.service import Conversation, Service  # noqa: E402
+from tests.providers.service import Conversation  # noqa: E402
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 CALLS = [{"id": "c1", "name": "double", "args": {"n": 21}}, {"id": "c2", "name": "double", "args": {"n": 2}}]
@@ -30,18 +29,6 @@ CALLS = [{"id": "c1", "name": "double", "args": {"n": 21}}, {"id": "c2", "name":
 def double(n: int) -> int:
     """Double a number."""
     return n * 2
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[Service]:
-    service = Service()
-    yield service
-    service.stop()
-
-
-@pytest.fixture
-def conversation(service: Service) -> Conversation:
-    return service.conversation()
 
 
 @pytest.fixture(params=["openai", "anthropic"])

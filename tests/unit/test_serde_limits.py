@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import sys
 import tracemalloc
 import zlib
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from pregel.checkpoint.serde.compression import inflated
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.checkpoint.serde.packing import DEEPEST, FLATTEST
 from pregel.errors import PregelError, SerializationError
+from tests.counted import calls
 
 serde = JsonPlusSerializer()
 
@@ -63,20 +63,13 @@ def test_a_deeper_one_is_refused(wrap: str) -> None:
 
 
 def calls_until_refused(value: Any) -> int:
-    """How many functions are called until a value is refused: time, in a unit that no machine changes."""
-    calls = 0
+    """How many functions are called until a value is refused."""
 
-    def count(frame: object, event: str, arg: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
+    def refused() -> None:
         with suppress(CannotStore):
             serde.dumps_typed(value)
-    finally:
-        sys.setprofile(None)
-    return calls
+
+    return calls(refused)
 
 
 @pytest.mark.parametrize("wrap", WRAPS)
