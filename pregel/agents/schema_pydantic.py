@@ -2,7 +2,7 @@
 
 1. `Arguments` is what a tool takes: read off a function's signature, a model, a TypedDict or a JSON Schema.
 2. What the model is shown has no titles. What it sends is validated, and the function gets the validated objects,
-   never their dumps. A JSON Schema given as a dict is shown and not checked.
+   never their dumps. A JSON Schema given as a dict is shown; only what it requires has to be there.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
+from pregel.agents.dict_schemas import missing
 from pregel.agents.typed_dicts import checkable
 from pregel.errors import DefinitionError
 from pregel.extras import extra
@@ -39,11 +40,14 @@ class InvalidArguments(ValueError):
 
 
 class Arguments:
-    """The arguments of a tool: `json_schema` shows them, `validated` checks and completes them."""
+    """The arguments of a tool: `json_schema` shows them, `validated` checks and completes them.
 
-    def __init__(self, schema: Any, *, open_ended: bool = False) -> None:
+    `is_checked`: False leaves it to whoever takes them to say what is missing.
+    """
+
+    def __init__(self, schema: Any, *, is_checked: bool = True) -> None:
         self.schema = schema
-        self.open_ended = open_ended
+        self.is_checked = is_checked
 
     @classmethod
     def of_function(
@@ -73,6 +77,8 @@ class Arguments:
     def validated(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as the function takes them: those given and those with a default. InvalidArguments."""
         if isinstance(self.schema, Mapping):
+            if self.is_checked and (names := missing(self.schema, arguments)):
+                raise InvalidArguments([(name, "Field required") for name in names])
             return dict(arguments)
         made = parsed(self.schema, dict(arguments))
         if not hasattr(type(made), "model_fields"):
@@ -95,7 +101,9 @@ class Arguments:
         if isinstance(self.schema, Mapping):
             properties = {key: one for key, one in self.schema.get("properties", {}).items() if key not in hidden}
             required = [key for key in self.schema.get("required", []) if key not in hidden]
-            return Arguments({**self.schema, "properties": properties, "required": required})
+            return Arguments(
+                {**self.schema, "properties": properties, "required": required}, is_checked=self.is_checked
+            )
         fields = {
             key: (field.annotation, field) for key, field in self.schema.model_fields.items() if key not in hidden
         }

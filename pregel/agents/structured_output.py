@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Generic, TypeAlias, TypeVar, Union, get_args, get_origin
 
+from pregel.agents.dict_schemas import check_object
 from pregel.agents.models.base import ChatModel, OutputSchema, ToolSpec
 from pregel.agents.schema_pydantic import InvalidArguments, json_schema, parsed, untitled
 from pregel.config import RunnableConfig
@@ -64,7 +65,9 @@ class SchemaSpec(Generic[T]):
 
     @classmethod
     def of(cls, schema: Any, *, strict: bool | None = None) -> SchemaSpec[Any]:
-        """The spec of a pydantic model, dataclass, TypedDict or JSON Schema."""
+        """The spec of a pydantic model, dataclass, TypedDict or JSON Schema; DefinitionError for a faulty one."""
+        if isinstance(schema, Mapping):
+            check_object(schema, f"The schema {schema['title']!r}" if "title" in schema else "The schema of the answer")
         shown = json_schema(schema)
         name = shown.get("title") if isinstance(schema, Mapping) else getattr(schema, "__name__", "")
         name = (

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from pregel import Command
-from pregel.agents import AgentState, ScriptedModel, ToolRuntime, create_agent, tool
+from pregel.agents import AgentState, ScriptedModel, Tool, ToolRuntime, create_agent, tool
 from pregel.agents.middleware import (
     AgentMiddleware,
     HumanInTheLoopMiddleware,
@@ -171,6 +171,17 @@ def test_hooks_that_have_run_do_not_run_again_when_a_later_one_was_answered(run:
     run.invoke(app, Command(resume="yes"), thread("1"))
 
     assert ["before", "last", "answered", "first"] == ran
+
+
+def test_what_a_json_schema_requires_and_a_call_lacks_is_told_to_the_model(run: Runner) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}, "by": {}}, "required": ["n"]}
+    times = Tool(lambda n, by=2: n * by, name="times", description="Multiply.", args_schema=schema)
+    model = ScriptedModel([call_tool("times", {"by": 3}), call_tool("times", {"n": 3}), "done"])
+
+    told, answered = (one for one in run.invoke(create_agent(model, [times]), HI)["messages"] if one.type == "tool")
+
+    assert ("error", True) == (told.status, "n: Field required" in told.text)
+    assert ("success", "6") == (answered.status, answered.text)
 
 
 def test_an_answer_by_a_json_schema_is_given_back_as_it_came(run: Runner) -> None:

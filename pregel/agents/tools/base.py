@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any, ClassVar, Literal, Self
 
+from pregel.agents.dict_schemas import check_object
 from pregel.agents.flow import AgentFlow, block, either, wait
 from pregel.agents.schema_pydantic import Arguments, InvalidArguments
 from pregel.agents.tools.docstring import parse_docstring
@@ -66,6 +67,7 @@ class Tool(Runnable):
     tags: Sequence[str] | None = None
     metadata: Mapping[str, Any] | None = None
     extras: Mapping[str, Any] | None = None
+    is_own_schema = True  # one of a server is taken as it is, and checked there
     is_offered = True  # whether models are told of it; a call of one that is not is still answered by it
     has_async = True
     FIELDS: ClassVar[tuple[str, ...]] = (
@@ -127,7 +129,9 @@ class Tool(Runnable):
     def _arguments(self, source: Any, shown: Mapping[str, Any], hidden: set[str]) -> Arguments:
         if self.args_schema is None:
             return Arguments.of_function(self.name, source, shown, self._texts)
-        arguments = Arguments(self.args_schema)
+        if isinstance(self.args_schema, Mapping) and self.is_own_schema:
+            check_object(self.args_schema, f"The args_schema of the tool {self.name!r}")
+        arguments = Arguments(self.args_schema, is_checked=self.is_own_schema)
         # A schema may name injected arguments as well: the model sees none of them.
         return arguments.without(hidden & set(arguments.names)) if hidden & set(arguments.names) else arguments
 

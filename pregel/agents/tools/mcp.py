@@ -133,6 +133,12 @@ async def _all_tools(client: Client) -> list[Any]:
             return found
 
 
+class McpTool(Tool):
+    """A tool of a server."""
+
+    is_own_schema = False
+
+
 def _as_tool(server: McpServer, described: Any) -> Tool:
     def blocking(**arguments: Any) -> Any:
         return server.submit(lambda: server.call(described.name, arguments)).result()
@@ -140,7 +146,7 @@ def _as_tool(server: McpServer, described: Any) -> Tool:
     async def awaiting(**arguments: Any) -> Any:
         return await asyncio.wrap_future(server.submit(lambda: server.call(described.name, arguments)))
 
-    return Tool(
+    return McpTool(
         blocking,
         awaiting,
         name=f"{server.prefix}{described.name}",
