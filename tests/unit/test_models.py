@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from pregel.agents.models import (
 )
 from pregel.agents.models.base import whole_answer
 from pregel.agents.structured_output import StructuredOutputValidationError
-from pregel.errors import DefinitionError, InvalidInputError
+from pregel.errors import AsyncOnlyError, DefinitionError, InvalidInputError
 from pregel.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage
 
 
@@ -98,6 +99,66 @@ def test_a_script_raises_streams_and_answers_by_turn() -> None:
         again.invoke(given).text for given in (["hi", AIMessage("first")], ["hi", AIMessage("x")], "hi")
     ]
     assert "2 messages" == ScriptedModel(lambda request: f"{len(request.messages)} messages").invoke(["a", "b"]).text
+
+
+async def slowly(request: ChatRequest) -> str:
+    await asyncio.sleep(0)
+    return f"{len(request.messages)} awaited"
+
+
+@pytest.mark.parametrize("script", [slowly, [slowly], [lambda request: slowly(request)]], ids=["whole", "line", "call"])
+def test_a_coroutine_function_in_a_script_answers_where_it_is_awaited(script: Any) -> None:
+    async def streamed() -> str:
+        return "".join([chunk.text async for chunk in ScriptedModel(script).astream("hi")])
+
+    assert "1 awaited" == asyncio.run(ScriptedModel(script).ainvoke("hi")).text
+    assert "1 awaited" == asyncio.run(streamed())
+    with pytest.raises(AsyncOnlyError, match=r"awaited at <function .*\n?.*ainvoke"):
+        ScriptedModel(script).invoke("hi")
+    with pytest.raises(AsyncOnlyError):
+        list(ScriptedModel(script).stream("hi"))
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_function_in_a_script_does_not_hold_up_the_loop(streams: bool) -> None:
+    there, go = threading.Event(), threading.Event()
+
+    def wait(request: ChatRequest) -> str:
+        there.set()
+        return f"went {go.wait(60)}"
+
+    async def ask() -> str:
+        model = ScriptedModel(wait)
+        if streams:
+            return "".join([chunk.text async for chunk in model.astream("hi")])
+        return (await model.ainvoke("hi")).text
+
+    async def both() -> str:
+        asked = asyncio.create_task(ask())
+        assert await asyncio.to_thread(there.wait, 60)
+        go.set()  # by the loop, while the function waits
+        return await asked
+
+    assert "went True" == asyncio.run(both())
+
+
+def test_what_is_no_answer_of_a_script_is_a_named_error() -> None:
+    def pieces(request: ChatRequest) -> Any:
+        yield "a"
+
+    async def apieces(request: ChatRequest) -> Any:
+        yield "a"
+
+    def nothing(request: ChatRequest) -> Any:
+        return None
+
+    for generating in (pieces, apieces):
+        with pytest.raises(DefinitionError, match="generator function"):
+            ScriptedModel([generating])
+    with pytest.raises(InvalidInputError, match="gave None, which is no answer"):
+        ScriptedModel([nothing]).invoke("hi")
+    with pytest.raises(InvalidInputError, match="gave HumanMessage"):
+        asyncio.run(ScriptedModel([HumanMessage("hi")]).ainvoke("hi"))  # type: ignore[list-item]
 
 
 def test_two_calls_in_one_answer() -> None:

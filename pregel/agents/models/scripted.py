@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeAlias
 from uuid import uuid4
 
 from pregel.agents.models.base import ChatModel, ChatRequest, ModelProfile
-from pregel.errors import InvalidInputError
+from pregel.errors import AsyncOnlyError, DefinitionError, InvalidInputError
+from pregel.flow import on_thread
 from pregel.messages import AIMessage, AIMessageChunk, tool_call, tool_call_chunk
 from pregel.messages.convert import kind_of
+from pregel.runnable import is_async_callable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +34,8 @@ class Turn:
 
 
 Line: TypeAlias = str | AIMessage | Exception | Turn
-Script: TypeAlias = Iterable[Line | Callable[[ChatRequest], Line]] | Callable[[ChatRequest], Line]
+Answering: TypeAlias = Callable[[ChatRequest], Line | Awaitable[Line]]
+Script: TypeAlias = Iterable[Line | Answering] | Answering
 
 
 def call_tool(name: str, args: Mapping[str, Any] | None = None, *, id: str | None = None) -> AIMessage:
@@ -50,6 +54,9 @@ class ScriptedModel(ChatModel):
     The script is a list, read one line a call, or one function that answers every call. `by_turn` reads the line by
     how many answers the request holds already, so that a process that starts anew goes on where the history stands.
     `requests` keeps what was asked. InvalidInputError when the script is at its end.
+
+    A coroutine function answers where it is awaited, and is an AsyncOnlyError where its caller blocks; any other
+    function runs on a thread where it is awaited.
     """
 
     provider = "scripted"
@@ -64,6 +71,8 @@ class ScriptedModel(ChatModel):
         profile: ModelProfile | None = None,
     ) -> None:
         self.script: Any = script if callable(script) else [script] if isinstance(script, str) else list(script)
+        for line in self.script if isinstance(self.script, list) else [self.script]:
+            _check(line)
         self.model, self.by_turn, self.loop, self.profile = model, by_turn, loop, profile
         self.requests: list[ChatRequest] = []
         self._lock = Lock()
@@ -82,7 +91,7 @@ class ScriptedModel(ChatModel):
     async def agenerate(self, request: ChatRequest) -> AIMessage:
         import asyncio
 
-        turn = self._turn(request)
+        turn = await self._aturn(request)
         if turn.delay:
             await asyncio.sleep(turn.delay)
         return _answer(turn)
@@ -96,25 +105,57 @@ class ScriptedModel(ChatModel):
     async def achunks(self, request: ChatRequest) -> AsyncIterator[AIMessageChunk]:
         import asyncio
 
-        turn = self._turn(request)
+        turn = await self._aturn(request)
         if turn.delay:
             await asyncio.sleep(turn.delay)
         for piece in _pieces(turn):
             yield piece
 
     def _turn(self, request: ChatRequest) -> Turn:
+        line = self._line(request)
+        if not callable(line):
+            return self._read(line)
+        if is_async_callable(line):
+            raise self._not_here(line)
+        made = line(request)
+        if inspect.iscoroutine(made):  # of a coroutine function that another one calls
+            made.close()
+            raise self._not_here(line)
+        return self._read(made)
+
+    async def _aturn(self, request: ChatRequest) -> Turn:
+        line = self._line(request)
+        if not callable(line):
+            return self._read(line)
+        made = line(request) if is_async_callable(line) else await on_thread(line, request)
+        return self._read(await made if inspect.isawaitable(made) else made)
+
+    def _not_here(self, line: Any) -> AsyncOnlyError:
+        return AsyncOnlyError(
+            f"The script of {self!r} has to be awaited at {line!r}, and its caller blocks.",
+            fix="Use the async API (ainvoke, astream, ...), or write a plain function.",
+        )
+
+    def _read(self, line: Any) -> Turn:
+        if isinstance(line, Turn):
+            return line
+        if isinstance(line, Exception):
+            return Turn(error=line)
+        if isinstance(line, str) or (hasattr(line, "model_copy") and kind_of(line) == "ai"):
+            return Turn(answer=line)
+        raise InvalidInputError(
+            f"The script of {self!r} gave {line!r}, which is no answer.",
+            fix="Give a text, an AIMessage, an exception or a Turn; pieces go into Turn(chunks=[...]).",
+        )
+
+    def _line(self, request: ChatRequest) -> Any:
         with self._lock:
             index = len(self.requests)
             self.requests.append(request)
+        if callable(self.script):
+            return self.script
         if self.by_turn:
             index = sum(kind_of(message) == "ai" for message in request.messages)
-        line = self.script if callable(self.script) else self._line(index)
-        line = line(request) if callable(line) else line
-        if isinstance(line, Exception):
-            return Turn(error=line)
-        return line if isinstance(line, Turn) else Turn(answer=line)
-
-    def _line(self, index: int) -> Any:
         if self.loop and self.script:
             index %= len(self.script)
         if index < len(self.script):
@@ -122,6 +163,15 @@ class ScriptedModel(ChatModel):
         raise InvalidInputError(
             f"The script of {self!r} has {len(self.script)} lines, and line {index + 1} was asked for.",
             fix="Write more lines, or pass loop=True.",
+        )
+
+
+def _check(line: Any) -> None:
+    """DefinitionError for a function whose call could give no answer."""
+    if inspect.isgeneratorfunction(line) or inspect.isasyncgenfunction(line):
+        raise DefinitionError(
+            f"{line!r} is a generator function, and no line of a script.",
+            fix="Return the whole answer; the pieces to stream go into Turn(chunks=[...]).",
         )
 
 
