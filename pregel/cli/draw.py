@@ -11,7 +11,8 @@ from typing import Any
 from pregel.cli.screen import Screen
 from pregel.cli.target import load, open_graph
 from pregel.cli.usage import CallError
-from pregel.graph.draw import Graph
+from pregel.config import RunnableConfig
+from pregel.graph.draw import Graph, whole_history
 from pregel.types import StateSnapshot
 
 Run = list[StateSnapshot] | None
@@ -36,7 +37,8 @@ def draw(options: argparse.Namespace, screen: Screen) -> int:
         if not Path(options.db).exists():
             raise CallError(f"There is no file {options.db!r}.", "Name the database of the thread with --db.")
         with open_graph(options.graph, options.db) as graph:
-            history = graph.get_state_history({"configurable": {"thread_id": options.thread}})
+            config: RunnableConfig = {"configurable": {"thread_id": options.thread}}
+            history = whole_history(graph, config) if options.xray else graph.get_state_history(config)
             picture = _picture(graph, history, options, kind)
     if options.output:
         Path(options.output).write_bytes(picture)

@@ -290,3 +290,21 @@ def test_the_command_draws_a_file(name: str, start: bytes, tmp_path: Path, monke
 
     assert (tmp_path / name).read_bytes().startswith(start)
     assert main(["draw", "drawn_by_command:graph", "-o", "g.gif"]) == 2
+
+
+def test_the_command_marks_what_ended_inside_of_subgraphs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "drawn_inside.py").write_text(
+        "from pregel.graph import START, StateGraph\n"
+        "inner = StateGraph(dict).add_node('a', lambda state: {}).add_edge(START, 'a').compile()\n"
+        "graph = StateGraph(dict).add_node('inner', inner).add_edge(START, 'inner')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "drawn_inside:graph", "--input", "{}", "--thread", "t"]) == 0
+    capsys.readouterr()
+
+    assert main(["draw", "drawn_inside:graph", "--thread", "t", "--xray"]) == 0
+
+    assert "✓ inner:a" in capsys.readouterr().out

@@ -2,5 +2,6 @@
 
 from pregel.graph.draw.data import Edge, Graph, Node
 from pregel.graph.draw.describe import describe
+from pregel.graph.draw.history import awhole_history, whole_history
 
-__all__ = ["Edge", "Graph", "Node", "describe"]
+__all__ = ["Edge", "Graph", "Node", "awhole_history", "describe", "whole_history"]
