@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from pregel.agents.flow import AgentFlow, Either, FlowRunnable, calling
-from pregel.agents.foreign_messages import store_foreign_messages
 from pregel.agents.history import answered_ids, in_order, last_answer, pending_calls
 from pregel.agents.models.base import ChatModel, aanswered, answered
 from pregel.agents.models.init import as_model
@@ -95,7 +94,6 @@ def create_react_agent(
     """
     if version not in ("v1", "v2"):
         raise InvalidInputError(f"Invalid version {version!r}.", fix="Supported versions are 'v1' and 'v2'.")
-    store_foreign_messages()
     schema = _state_schema(state_schema, structured=response_format is not None)
     tool_node = tools if isinstance(tools, ToolNode) else ToolNode(_own(tools))
     provided = [] if isinstance(tools, ToolNode) else [tool for tool in tools if isinstance(tool, Mapping)]

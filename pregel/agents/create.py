@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from pregel.agents.flow import FlowRunnable
-from pregel.agents.foreign_messages import store_foreign_messages
 from pregel.agents.middleware.base import HOOKS, NODE_HOOKS, AgentMiddleware, Hook, NodeHook
 from pregel.agents.middleware.human import HumanInTheLoopMiddleware
 from pregel.agents.middleware.requests import as_system_message
@@ -117,7 +116,6 @@ class _Agent:
             if isinstance(one, HumanInTheLoopMiddleware):
                 one.warn_of_misspelt(tool.name for tool in self.tools)
         self.strategy = as_strategy(response_format)
-        store_foreign_messages()
         register_types({cls for schema in schemas_of(self.strategy) for cls in types_of(schema)})
         self.schemas: Schemas = merge_schemas(
             [AgentState, *(one.state_schema for one in self.middleware), state_schema or AgentState]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from typing import Any, TypedDict
 
 import pytest
@@ -12,10 +14,14 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 from langchain_core.callbacks import BaseCallbackHandler  # noqa: E402
 from langchain_core.language_models.fake_chat_models import FakeListChatModel  # noqa: E402
+from langchain_core.messages import AIMessage, AIMessageChunk  # noqa: E402
+from langchain_core.messages import HumanMessage as HumanMessageOfLangChain  # noqa: E402
 
 from pregel.agents import create_agent  # noqa: E402
 from pregel.agents.middleware import PIIMiddleware, SummarizationMiddleware  # noqa: E402
 from pregel.cache.memory import InMemoryCache  # noqa: E402
+from pregel.checkpoint.memory import InMemorySaver  # noqa: E402
+from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer  # noqa: E402
 from pregel.graph import START, StateGraph  # noqa: E402
 from pregel.interop.langchain import connect  # noqa: E402
 from pregel.messages import HumanMessage  # noqa: E402
@@ -142,3 +148,32 @@ def test_policies_hold_for_nodes_in_a_process_with_both() -> None:
 
     assert [{"x": 2}, {"x": 2}] == [graph.invoke({"x": 1}) for _ in range(2)]
     assert 1 == len(calls)
+
+
+def test_its_messages_and_their_text_are_kept_by_any_state() -> None:
+    class Said(TypedDict, total=False):
+        messages: list[Any]
+        text: str
+
+    def speak(state: Said) -> Said:
+        answer = AIMessage("hi", tool_calls=[{"name": "f", "args": {}, "id": "1"}])
+        return {"messages": [*state["messages"], answer, AIMessageChunk("x")], "text": answer.text}
+
+    app = StateGraph(Said).add_node("speak", speak).add_edge(START, "speak").compile(checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    done = app.invoke({"messages": [HumanMessageOfLangChain("hello")]}, thread)
+
+    assert done["messages"] == app.get_state(thread).values["messages"]
+    assert ["HumanMessage", "AIMessage", "AIMessageChunk"] == [type(one).__name__ for one in done["messages"]]
+
+
+def test_a_process_that_has_not_loaded_it_reads_its_messages() -> None:
+    stored = JsonPlusSerializer().dumps([HumanMessageOfLangChain("hello")])
+    reading = (
+        "import sys; from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer;"
+        "print(JsonPlusSerializer().loads(bytes.fromhex(sys.argv[1]))[0].text)"
+    )
+
+    told = subprocess.run([sys.executable, "-c", reading, stored.hex()], capture_output=True, text=True, check=True)
+
+    assert "hello\n" == told.stdout

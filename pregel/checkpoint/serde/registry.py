@@ -1,6 +1,7 @@
 """Which classes of the user may be stored, by name; and the classes that a state schema mentions.
 
-1. A class is stored under ``module:qualname``. Loading looks that name up here and imports nothing.
+1. A class is stored under ``module:qualname``. Loading looks that name up here and imports nothing, except LangChain's
+   messages where a stored value has one.
 2. The builder registers the types of every state schema, a graph made by hand those of its channels; `register_types`
    adds more, for the whole process.
 3. A name means one class. When a class is defined anew (a notebook cell run twice), instances of the old one are
@@ -28,6 +29,13 @@ BUILTINS: tuple[type, ...] = (list, dict, tuple, set, frozenset, str, bytes, byt
 
 Allowed = type | tuple[str, ...] | str
 """A class, (module, name), or "module:name"; the latter two are imported when they are first needed."""
+
+LANGCHAIN = frozenset(
+    f"langchain_core.{name}"
+    for kind in ("ai:AI", "chat:Chat", "function:Function", "human:Human", "system:System", "tool:Tool")
+    for name in (f"messages.{kind}Message", f"messages.{kind}MessageChunk")
+) | {f"langchain_core.{name}" for name in ("messages.modifier:RemoveMessage", "messages.base:TextAccessor")}
+"""What any state may hold of LangChain: its messages, and what their ``text`` is."""
 
 by_name: dict[str, type] = {}
 replaced: WeakSet[type] = WeakSet()  # classes whose name means another class by now
@@ -90,7 +98,7 @@ class Classes:
         """The class of that name, if it may be stored."""
         item = self._named.get(name)
         if item is None:
-            return by_name.get(name)
+            return by_name.get(name) or (_imported(name) if name in LANGCHAIN else None)
         return item if isinstance(item, type) else _imported(name)
 
     def holds(self, cls: type) -> bool:
