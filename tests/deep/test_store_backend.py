@@ -1,13 +1,9 @@
-"""Files in a store: the laws, blocking and awaited; whose they are; that they outlive threads; edits done once."""
+"""Files in a store: the laws, blocking and awaited; whose they are; that they outlive threads."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,22 +12,18 @@ from typing import Any
 import pytest
 from typing_extensions import TypedDict
 
-import pregel
 from pregel.agents.deep import create_deep_agent
 from pregel.agents.deep.backends import Backend, CompositeBackend, StateBackend, StoreBackend
 from pregel.agents.deep.backends.conformance import BackendLaws, content_of
 from pregel.agents.models import ScriptedModel, call_tool
 from pregel.checkpoint.memory import InMemorySaver
-from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.errors import DefinitionError, InvalidInputError, OutsideRunError
 from pregel.graph import START, StateGraph
 from pregel.runtime import Runtime
 from pregel.store.base import BaseStore, InvalidNamespaceError
 from pregel.store.memory import InMemoryStore
 from pregel.store.sqlite import AsyncSqliteStore, SqliteStore
-from pregel.types import RetryPolicy
 
-TOP = Path(pregel.__file__).parents[1]
 PLACE = ("files", "ann")
 
 
@@ -170,63 +162,23 @@ def test_a_namespace_that_is_none_is_refused_when_the_backend_is_made_and_when_i
         StoreBackend(namespace=lambda runtime: place, store=InMemoryStore()).ls("/")
 
 
+class State(TypedDict):
+    said: str
+
+
 def test_a_store_that_is_missing_is_named() -> None:
     backend = StoreBackend(namespace=PLACE)
+    graph = StateGraph(State).add_node("node", lambda state: {"said": str(backend.ls("/"))}).add_edge(START, "node")
 
     with pytest.raises(OutsideRunError, match="none is running"):
         backend.ls("/")
     with pytest.raises(InvalidInputError, match="this graph has none"):
-        graph_of(lambda: backend.ls("/")).compile().invoke({"said": ""})
+        graph.compile().invoke({"said": ""})
     with pytest.raises(DefinitionError, match="no store"):
         StoreBackend(namespace=PLACE, store={})  # type: ignore[arg-type]
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------
-
-
-class State(TypedDict):
-    said: str
-
-
-def graph_of(body: Callable[[], Any], **options: Any) -> StateGraph[Any]:
-    def node(state: State) -> Any:
-        return {"said": str(body())}
-
-    return StateGraph(State).add_node("node", node, **options).add_edge(START, "node")
-
-
-def test_an_edit_of_a_task_that_is_run_again_is_done_once(tmp_path: Path) -> None:
-    store = InMemoryStore()
-    backend = StoreBackend(namespace=PLACE)
-    failures = iter([True, False])
-
-    def append() -> Any:
-        result = backend.edit("/log.txt", "end", "one\nend")
-        if next(failures):
-            raise ConnectionError("after the edit, before the barrier")
-        return result.occurrences
-
-    graph = graph_of(append, retry_policy=RetryPolicy(max_attempts=2, initial_interval=0.0))
-    StoreBackend(namespace=PLACE, store=store).write("/log.txt", "end")
-    with SqliteSaver.from_conn_string(str(tmp_path / "db")) as saver:
-        app = graph.compile(checkpointer=saver, store=store)
-        said = app.invoke({"said": ""}, {"configurable": {"thread_id": "1"}})["said"]
-
-    assert said == "1"
-    assert content_of(StoreBackend(namespace=PLACE, store=store).read("/log.txt")) == "one\nend"
-
-
-@pytest.mark.slow
-def test_an_edit_of_a_process_that_was_killed_after_it_is_done_once(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(TOP)}
-    command = [sys.executable, "-W", "error", "-m", "tests.kill.editing", str(tmp_path)]
-    killed, resumed = (
-        subprocess.run([*command, action], cwd=TOP, env=environment, capture_output=True, text=True, check=False)
-        for action in ("run", "resume")
-    )
-
-    assert -signal.SIGKILL == killed.returncode, killed.stderr
-    assert ("", "Replaced 1 place in /memories/log.txt.|'one\\nend'\n") == (resumed.stderr, resumed.stdout)
 
 
 class Slow(InMemoryStore):

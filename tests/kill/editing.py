@@ -1,6 +1,6 @@
-"""A subagent that edits a file of a store, as a program that dies between the edit and the barrier.
+"""A subagent that edits a file of a store or of a directory, as a program that dies between the edit and the barrier.
 
-``python -m tests.kill.editing DIRECTORY ACTION``: `run` dies after the edit, `resume` goes on and tells the file.
+``python -m tests.kill.editing DIRECTORY KIND ACTION``: `run` dies after the edit, `resume` goes on and tells the file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,14 @@ from typing import Any
 
 from pregel.agents import ScriptedModel
 from pregel.agents.deep import create_deep_agent
-from pregel.agents.deep.backends import CompositeBackend, EditResult, StateBackend, StoreBackend
+from pregel.agents.deep.backends import (
+    Backend,
+    CompositeBackend,
+    EditResult,
+    FilesystemBackend,
+    StateBackend,
+    StoreBackend,
+)
 from pregel.agents.models import ChatRequest, call_tool
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.store.sqlite import SqliteStore
@@ -21,7 +28,7 @@ CONFIG: Any = {"configurable": {"thread_id": "t"}}
 EDIT = {"file_path": "/memories/log.txt", "old_string": "end", "new_string": "one\nend"}
 
 
-class Dying(StoreBackend):
+class Dying(CompositeBackend):
     """Its process does not outlive an edit."""
 
     def edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
@@ -39,17 +46,19 @@ def script(request: ChatRequest) -> Any:
     return call_tool("edit_file", EDIT, id="edit") if turn == 0 else request.messages[-1].text
 
 
-def main(directory: str, action: str) -> None:
-    backend = Dying if action == "run" else StoreBackend
-    memories = backend(namespace=lambda runtime: ("memories", runtime.context["user"]))
+def main(directory: str, kind: str, action: str) -> None:
     with (
         SqliteSaver.from_conn_string(f"{directory}/threads.db") as saver,
         SqliteStore.from_conn_string(f"{directory}/store.db") as store,
     ):
-        of_ann = StoreBackend(namespace=("memories", "ann"), store=store)
+        memories: Backend = StoreBackend(namespace=lambda runtime: ("memories", runtime.context["user"]))
+        of_ann: Backend = StoreBackend(namespace=("memories", "ann"), store=store)
+        if kind == "files":
+            memories = of_ann = FilesystemBackend(directory)
         if action == "run":
             of_ann.write("/log.txt", "end")
-        routed = CompositeBackend(StateBackend(), {"/memories/": memories})
+        composite = Dying if action == "run" else CompositeBackend
+        routed = composite(StateBackend(), {"/memories/": memories})
         agent = create_deep_agent(
             ScriptedModel(script), backend=routed, context_schema=dict, checkpointer=saver, store=store
         )

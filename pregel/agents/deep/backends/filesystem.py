@@ -4,6 +4,9 @@
    resolved first and then opened one segment at a time without following links: what is opened is what was checked.
 2. A file is replaced as a whole: a reader, or the next process after a kill, sees the old text or the new one.
 3. Deleting a link deletes the link. The root is never deleted.
+4. A file says which edit made it, in an extended attribute that comes and goes with its content: a task that is run
+   again after a crash finds its own edit done. Where there are none (outside of Linux, on some file systems) the edit
+   is tried again.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import errno
 import os
 import shutil
 import stat
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -44,12 +48,15 @@ from pregel.agents.deep.backends.errors import (
     permission_denied,
     told,
 )
+from pregel.agents.deep.backends.once import is_again, mark_of
 from pregel.agents.deep.backends.paths import checked, relative
 from pregel.agents.deep.backends.table import searched
 from pregel.errors import DefinitionError
 
 BUDGET = 5.0
 """Seconds that a search may take before it gives what it has."""
+EDITED = "user.pregel.edited"
+"""Which edit made a file, and how many places that replaced."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe with nobody at its other end must not hang
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -97,11 +104,14 @@ class FilesystemBackend(Backend):
     @told(EditResult)
     def edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
         path = self.absolute(file_path)
+        mark = mark_of(path, old_string, new_string, replace_all)
+        if mark and is_again() and (before := self._count_of(path, mark)) is not None:
+            return EditResult(path=path, occurrences=before)
         data = self._data(path)
         if data["encoding"] == "base64":
             raise Refused("invalid_edit", f"{path} is not text.")
         content, count = text.replaced(data["content"], old_string, new_string, every=replace_all)
-        self._put(path, content.encode("utf-8"))
+        self._put(path, content.encode("utf-8"), made_by=f"{mark} {count}" if mark else None)
         return EditResult(path=path, occurrences=count)
 
     @told(DeleteResult)
@@ -233,7 +243,16 @@ class FilesystemBackend(Backend):
     def _data(self, path: str) -> FileData:
         return text.encoded(self._bytes(path))
 
-    def _put(self, path: str, raw: bytes) -> None:
+    def _count_of(self, path: str, mark: str) -> int | None:
+        """How many places an edit replaced; None when it did not make the file."""
+        if sys.platform != "linux":
+            return None
+        with self._opened(self._inside(path), _READ, path) as fd, contextlib.suppress(OSError):
+            by, _, count = os.getxattr(fd, EDITED).decode(errors="replace").partition(" ")
+            return int(count) if by == mark else None
+        return None
+
+    def _put(self, path: str, raw: bytes, *, made_by: str | None = None) -> None:
         real = self._inside(path)
         if os.path.isdir(real):
             raise is_directory(path)
@@ -243,6 +262,9 @@ class FilesystemBackend(Backend):
             fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=above)
             try:
                 with os.fdopen(fd, "wb") as file:
+                    if made_by is not None and sys.platform == "linux":  # before the file may become read-only
+                        with contextlib.suppress(OSError):  # a file system without attributes
+                            os.setxattr(file.fileno(), EDITED, made_by.encode())
                     with contextlib.suppress(FileNotFoundError):
                         os.fchmod(file.fileno(), stat.S_IMODE(os.lstat(name, dir_fd=above).st_mode))
                     file.write(raw)

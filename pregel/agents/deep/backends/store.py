@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from hashlib import blake2b
 from threading import Lock
 from typing import Any, TypeAlias
 
 from pregel.agents.deep.backends.base import DeleteResult, EditResult, FileData, FileUploadResponse, WriteResult
 from pregel.agents.deep.backends.errors import told
+from pregel.agents.deep.backends.once import is_again, mark_of
 from pregel.agents.deep.backends.paths import checked
 from pregel.agents.deep.backends.table import TableBackend, as_file_data
-from pregel.config import current_task, question_scope
+from pregel.config import current_task
 from pregel.errors import DefinitionError, InvalidInputError, OutsideRunError
 from pregel.runtime import Runtime
 from pregel.store.base import BaseStore, PutOp
@@ -83,9 +83,9 @@ class StoreBackend(TableBackend):
     @told(EditResult)
     def edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
         path = checked(file_path)
-        mark = _mark(path, old_string, new_string, replace_all)
+        mark = mark_of(path, old_string, new_string, replace_all)
         with self._alone() as (store, namespace):
-            if mark and _again() and (item := store.get(namespace, path)) is not None:
+            if mark and is_again() and (item := store.get(namespace, path)) is not None:
                 by, count = item.value.get(EDITED) or (None, 0)
                 if by == mark:
                     return EditResult(path=path, occurrences=count)
@@ -137,19 +137,3 @@ def _put(store: BaseStore, namespace: Namespace, path: str, data: Mapping[str, A
         return PutOp(namespace, path, None)
     ttl = (store.ttl_config or {}).get("default_ttl")
     return PutOp(namespace, path, dict(data), None if data["encoding"] == "utf-8" else False, ttl)
-
-
-def _mark(*parts: object) -> str | None:
-    """What names this edit of this task, the same in every attempt; None outside of a run."""
-    running = current_task.get()
-    info = None if running is None else running.runtime.execution_info
-    if info is None:
-        return None
-    named = repr((info.task_id, question_scope.get(), parts))
-    return blake2b(named.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def _again() -> bool:
-    """Whether the running task was begun before."""
-    running = current_task.get()
-    return running is not None and running.runtime.execution_info.node_attempt > 1
