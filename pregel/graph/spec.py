@@ -55,8 +55,8 @@ def input_schema_of(action: Any, known: Container[Any] = ()) -> Any:
     `known`: schemas that need no second look.
     """
     hint = input_hint(action)
-    if hint is None:
-        return None
+    if hint is None or (isinstance(hint, type) and hint in known):
+        return hint
     cls = hint if isinstance(hint, type) else get_origin(hint)
     if not isinstance(cls, type) or not is_annotated(cls):
         return None
