@@ -59,8 +59,11 @@ def _hint(function: Function, name: str) -> Any:
 
 def _evaluated(text: str, function: Function) -> Any:
     """The value of a text; None where only its function's own type parameters can explain it."""
+    scope = _globals(function)
+    if text in scope:  # the usual annotation is the name of a class
+        return scope[text]
     try:
-        return eval(_code(text), _globals(function))
+        return eval(_code(text), scope)
     except (NameError, SyntaxError, TypeError):
         return None
 
