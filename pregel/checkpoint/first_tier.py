@@ -38,6 +38,7 @@ class FirstTier:
     """One run's view of such a saver; it has what the engine asks of a `JournalSaver`, without leases."""
 
     lease = LEASE
+    in_pages = False  # what its `before` means is its own business
 
     def __init__(self, saver: Any, configurable: Mapping[str, Any]) -> None:
         self.saver = saver

@@ -32,6 +32,7 @@ from pregel.checkpoint.keys import Names, counter_of, version_text
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.news import AsyncNews, AsyncPauses, News, Pauses
+from pregel.checkpoint.pages import Pages
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from pregel.checkpoint.appender import Appender
 
 T = TypeVar("T")
-LIST_PAGE = 50  # checkpoints that `list` reads at a time
 
 
 class JournalSaver(BaseCheckpointSaver[str]):
@@ -53,6 +53,8 @@ class JournalSaver(BaseCheckpointSaver[str]):
 
     blocking: ClassVar[bool] = True
     """Whether a verb may take long, so that async callers must not run it on the event loop's thread."""
+    in_pages: ClassVar[bool] = True
+    """Whether a history is read in parts, each before the last id of the one before."""
 
     def __init__(
         self, *, serde: SerializerProtocol | UntypedSerializerProtocol | None = None, lease: float = LEASE
@@ -174,7 +176,7 @@ class JournalSaver(BaseCheckpointSaver[str]):
     ) -> Iterator[CheckpointTuple]:
         listing = Listing(config, filter, before, limit)
         while (page := listing.next()) is not None:
-            yield from listing.take(self.page(listing.thread, page))
+            yield from listing.take(page, self.page(listing.thread, page))
 
     def put(
         self,
@@ -292,7 +294,7 @@ class JournalSaver(BaseCheckpointSaver[str]):
     ) -> AsyncIterator[CheckpointTuple]:
         listing = Listing(config, filter, before, limit)
         while (page := listing.next()) is not None:
-            for found in listing.take(await self.apage(listing.thread, page)):
+            for found in listing.take(page, await self.apage(listing.thread, page)):
                 yield found
 
     async def aput(
@@ -342,7 +344,7 @@ class JournalSaver(BaseCheckpointSaver[str]):
 
 
 class Listing:
-    """Where a `list` call stands: which page comes next, and how much is still wanted."""
+    """Where a `list` call stands. The checkpoint that its config names is all that it gives, wherever that is."""
 
     def __init__(
         self,
@@ -352,35 +354,27 @@ class Listing:
         limit: int | None,
     ) -> None:
         self.thread: str | None = None
-        self.ns: str | None = None
+        ns: str | None = None
         if config is not None:
             self.thread, _ = verbs.address(config)
-            self.ns = config["configurable"].get("checkpoint_ns")
+            ns = config["configurable"].get("checkpoint_ns")
         self.only = None if config is None else get_checkpoint_id(config)
-        self.filter = filter
-        self.before = None if before is None else get_checkpoint_id(before)
-        self.left = limit
-        self.over = False
+        bound = None if before is None else get_checkpoint_id(before)
+        wanted = limit if self.only is None or limit is None or limit <= 0 else None
+        self.pages = Pages(Page(ns, bound, wanted, filter), at_once=self.thread is None)
 
     def next(self) -> Page | None:
         """The page to read now; None when all was given."""
-        if self.over or (self.left is not None and self.left <= 0):
-            return None
-        if self.thread is None:
-            self.over = True  # ids of different threads may be equal: all threads are read in one go
-            return Page(self.ns, self.before, self.left, self.filter)
-        size = LIST_PAGE if self.left is None else min(self.left, LIST_PAGE)
-        return Page(self.ns, self.before, size, self.filter)
+        return self.pages.next()
 
-    def take(self, found: Sequence[tuple[str, Saved]]) -> list[CheckpointTuple]:
-        """The page's checkpoints as tuples."""
-        if not found:
-            self.over = True
-            return []
-        self.before = found[-1][1].id
-        if self.left is not None:
-            self.left -= len(found)
-        return [tuple_of(thread, saved) for thread, saved in found if self.only is None or saved.id == self.only]
+    def take(self, part: Page, found: Sequence[tuple[str, Saved]]) -> list[CheckpointTuple]:
+        """The part's checkpoints as tuples."""
+        self.pages.took(part, found)
+        if self.only is not None:
+            found = [(thread, saved) for thread, saved in found if saved.id == self.only]
+            if found:
+                self.pages.last(None)
+        return [tuple_of(thread, saved) for thread, saved in found]
 
 
 def checked_lease(lease: float) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pregel import flow as runner
 from pregel.checkpoint.keys import checked_place
+from pregel.checkpoint.pages import Pages
 from pregel.checkpoint.records import Load, Page, Saved
 from pregel.config import RunnableConfig, configurable_of
 from pregel.engine.call import as_journal, thread_of
@@ -81,24 +82,22 @@ class Look:
 
     # -- the history -------------------------------------------------------------------------------------------------
 
-    def history(self, page: Page) -> Sequence[Saved]:
-        """The checkpoints of a page, newest first; just the one that is addressed, if any is."""
-        if self.checkpoint is None:
-            return [saved for _, saved in self.saver.page(self.thread, page)]
-        saved = self.saver.look(self.thread, self.ns, self.checkpoint)
-        return [] if saved is None else [saved]
-
-    async def ahistory(self, page: Page) -> Sequence[Saved]:
-        """Like `history`, awaited."""
-        if self.checkpoint is None:
-            return [saved for _, saved in await self.saver.apage(self.thread, page)]
-        saved = await self.saver.alook(self.thread, self.ns, self.checkpoint)
-        return [] if saved is None else [saved]
-
-    def page(self, filter: Mapping[str, Any] | None, before: RunnableConfig | None, limit: int | None) -> Page:
-        """The page of history that a caller asks for."""
+    def history(self, filter: Mapping[str, Any] | None, before: RunnableConfig | None, limit: int | None) -> Pages:
+        """A walk through the history, newest first, as a caller asks for it."""
         bound = ((before or {}).get("configurable") or {}).get("checkpoint_id")
-        return Page(self.ns, bound, limit, filter)
+        return Pages(Page(self.ns, bound, limit, filter), at_once=not self.saver.in_pages)
+
+    def entries(self, pages: Pages, part: Page) -> Sequence[Saved]:
+        """The next part of the history; just the checkpoint that is addressed, if any is."""
+        if self.checkpoint is None:
+            return pages.took(part, self.saver.page(self.thread, part))
+        return pages.last(self.saver.look(self.thread, self.ns, self.checkpoint))
+
+    async def aentries(self, pages: Pages, part: Page) -> Sequence[Saved]:
+        """Like `entries`, awaited."""
+        if self.checkpoint is None:
+            return pages.took(part, await self.saver.apage(self.thread, part))
+        return pages.last(await self.saver.alook(self.thread, self.ns, self.checkpoint))
 
     def shown(self, saved: Saved) -> StateSnapshot:
         """An entry of the history."""

@@ -43,8 +43,10 @@ class States:
         `filter` compares metadata, `before` is a config whose checkpoint comes after those returned.
         """
         look = Look(self, config)  # type: ignore[arg-type]
-        for saved in look.history(look.page(filter, before, limit)):
-            yield look.shown(saved)
+        pages = look.history(filter, before, limit)
+        while (part := pages.next()) is not None:
+            for saved in look.entries(pages, part):
+                yield look.shown(saved)
 
     async def aget_state_history(
         self,
@@ -56,8 +58,10 @@ class States:
     ) -> AsyncIterator[StateSnapshot]:
         """Like `get_state_history`, awaited."""
         look = Look(self, config)  # type: ignore[arg-type]
-        for saved in await look.ahistory(look.page(filter, before, limit)):
-            yield look.shown(saved)
+        pages = look.history(filter, before, limit)
+        while (part := pages.next()) is not None:
+            for saved in await look.aentries(pages, part):
+                yield look.shown(saved)
 
     def update_state(
         self, config: RunnableConfig, values: Any, as_node: str | None = None, task_id: str | None = None

@@ -77,6 +77,27 @@ def test_what_a_look_shows_is_its_callers(run: Runner, saver: Saver, thread: Thr
     assert history == run.history(app, thread("1"))
 
 
+def test_a_long_history_is_read_as_far_as_somebody_looks(thread: Thread) -> None:
+    saver = Watched()
+    app = chain("x").compile(checkpointer=saver)
+    for number in range(120):
+        app.invoke({"a": [str(number)]}, thread("1"))
+    whole = list(app.get_state_history(thread("1")))
+
+    saver.used.clear()
+    first = next(app.get_state_history(thread("1")))
+    assert ["page"] == saver.used
+
+    saver.used.clear()
+    every = list(app.get_state_history(thread("1")))
+    assert ["page"] * 4 == saver.used  # 360 checkpoints
+    assert first == every[0]
+    assert [*range(358, -2, -1)] == [(entry.metadata or {})["step"] for entry in every]
+    assert every[:250] == list(app.get_state_history(thread("1"), limit=250))
+    assert every[101:] == list(app.get_state_history(thread("1"), before=every[100].config))
+    assert every == whole
+
+
 def test_entries_of_one_history_share_nothing_that_can_be_changed(run: Runner, saver: Saver, thread: Thread) -> None:
     app = chain("x", "y").compile(checkpointer=saver)
     run.invoke(app, {"a": ["in"]}, thread("1"))

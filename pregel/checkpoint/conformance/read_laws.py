@@ -130,6 +130,15 @@ class ListLaws(Laws):
         agree(places[::-1], self.saver.ids(config(checkpoint_ns=""), limit=100))
         agree([], self.saver.ids(config(checkpoint_ns=""), limit=0))
 
+    def test_a_config_that_names_a_checkpoint_lists_that_one(self) -> None:
+        places = self._chain(4)
+
+        for limit in (None, 1, 3):
+            agree([id_of(places[1])], self.saver.ids(places[1], limit=limit))
+        agree([id_of(places[1])], self.saver.ids(places[1], filter={"step": 1}))
+        agree([], self.saver.ids(places[1], filter={"step": 2}))
+        agree([], self.saver.ids(places[1], before=places[0]))
+
     def test_filter_before_and_limit_go_together(self) -> None:
         places = self._chain(9)
 
