@@ -189,13 +189,15 @@ def task(
     Calling it outside of a run is an OutsideRunError.
     """
 
+    limits = TimeoutPolicy.coerce(timeout)
+
     def decorated(func: Any) -> Any:
         return _TaskFunction(
             func,
             name=name,
             retry_policy=_policies(retry_policy),
             cache_policy=cache_policy,
-            timeout=TimeoutPolicy.coerce(timeout),
+            timeout=limits,
         )
 
     return decorated if __func_or_none__ is None else decorated(__func_or_none__)

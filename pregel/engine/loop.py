@@ -102,8 +102,8 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             return (yield from _stopped(frame, step, "cancelled", barrier.cancelled))
         if frame.after and _breaks(frame, frame.after, tasks):
             return (yield from _stop_at_breakpoint(frame, step, "interrupt_after"))
-        if (drain := frame.drain_asked or (barrier.draining if barrier else "")) and plan(frame.plan, frame):
-            return (yield from _stopped(frame, step, "drained", drain))
+        if (why := frame.drain_asked or (barrier.draining if barrier else "")) and (tasks := plan(frame.plan, frame)):
+            return (yield from _drained(frame, step, tasks, why))
 
 
 def _commands(barrier: Barrier) -> list[Command[Any]]:
@@ -180,6 +180,13 @@ def _stopped(frame: Frame, step: Step, status: RunStatus, why: str) -> Flow[Resu
     error = frame.stopped(why)
     heard = error if status == "drained" or isinstance(error, RunDisplaced) else None
     return (yield from close(frame, step, status, reason=error.reason, error=heard))
+
+
+def _drained(frame: Frame, step: Step, planned: Sequence[Task], why: str) -> Flow[Result]:
+    """The last step of a frame that was asked to stop; at a breakpoint that comes next, which going on would pass."""
+    if frame.before and _breaks(frame, frame.before, planned):
+        return (yield from _stop_at_breakpoint(frame, step, "interrupt_before"))
+    return (yield from _stopped(frame, step, "drained", why))
 
 
 def final_values(frame: Frame) -> Any:

@@ -86,6 +86,25 @@ def test_a_graph_that_a_node_calls_drains_the_node_with_it(run: Runner, saver: S
     assert {"a": ["x", "y"]} == run.invoke(app, None, thread("1"))
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_breakpoint_that_comes_next_is_where_a_drained_run_stops(
+    run: Runner, saver: Saver, thread: Thread, nested: bool
+) -> None:
+    control = RunControl()
+    calls: list[str] = []
+    graph = chain("x", "y", x=draining(control, "x", calls), y=mark("y", calls))
+    app = graph.compile(checkpointer=None if nested else saver, interrupt_before=["y"])
+    if nested:
+        app = StateGraph(State).add_node("sub", app).add_edge(START, "sub").compile(checkpointer=saver)
+
+    run.invoke(app, {"a": []}, thread("1"), control=control)
+
+    state = run.state(app, thread("1"), subgraphs=True)
+    assert ("y",) == (state.tasks[0].state.next if nested else state.next)
+    assert ["x"] == calls
+    assert {"a": ["x", "y"]} == run.invoke(app, None, thread("1"))
+
+
 def test_a_node_sees_that_its_run_is_to_stop(run: Runner) -> None:
     control = RunControl()
     seen: list[Any] = []

@@ -370,6 +370,11 @@ def test_a_limit_that_is_none_is_refused_when_the_node_is_added(timeout: Any) ->
         one(forever, timeout=timeout if not isinstance(timeout, type) else TimeoutPolicy(idle_timeout=-1))
 
 
+def test_a_limit_that_is_none_is_refused_before_there_is_a_task_to_limit() -> None:
+    with pytest.raises(InvalidInputError, match="greater than 0"):
+        task(timeout=0)
+
+
 def test_a_node_within_its_limit_ends_as_ever(run: Runner, saver: Saver, thread: Thread) -> None:
     app = one(mark("x"), timeout=3600).add_node("y", mark("y")).add_edge("x", "y").compile(checkpointer=saver)
 
