@@ -5,20 +5,23 @@
 2. Our runnables, compiled graphs among them, count as its Runnables: ``prompt | model | graph`` works.
 3. While a node runs, LangChain's ambient config is the task's, so callbacks (tracing, tokens), tags and metadata reach
    objects that the node calls without a config.
-4. Its models get our messages in a form that they take. What they answer is left as it is.
+4. Whatever of it takes messages, its models and prompts called anywhere, takes ours: its one function that makes a
+   message of what it is given is told of them, since it has no hook for that. What its models answer is left as it is.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from pregel.messages import BaseMessage, convert_to_openai_messages
+from pregel.messages import BaseMessage, convert_to_openai_messages, messages_to_dict
 from pregel.runnable import Runnable
 from pregel.runnable.compose import ADAPTERS
 
 BASE, CONFIG, MODELS = (f"langchain_core.{name}" for name in ("runnables.base", "runnables.config", "language_models"))
+MESSAGES = "langchain_core.messages.utils"
+CONVERTER = "_convert_to_message"  # what all of its functions that take messages look up when they are called
 
 
 def connect() -> bool:
@@ -29,6 +32,9 @@ def connect() -> bool:
     theirs.register(Runnable)
     if _with_their_messages not in ADAPTERS:
         ADAPTERS.append(_with_their_messages)
+    convert = getattr(sys.modules.get(MESSAGES), CONVERTER, None)
+    if convert is not None and not hasattr(convert, "takes_ours"):
+        setattr(sys.modules[MESSAGES], CONVERTER, _taking_ours(convert))
     return True
 
 
@@ -60,6 +66,18 @@ class InLangChain(Runnable):
 def under_langchain(bound: Runnable) -> Runnable:
     """What a node calls: under LangChain's ambient config where that is loaded. A graph stays what it is."""
     return InLangChain(bound) if not getattr(bound, "is_graph", False) and connect() else bound
+
+
+def _taking_ours(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """LangChain's function that makes a message of something like one, which takes our messages too."""
+
+    def converted(message: Any) -> Any:
+        if isinstance(message, BaseMessage):
+            (message,) = sys.modules[MESSAGES].messages_from_dict(messages_to_dict([message]))
+        return convert(message)
+
+    converted.takes_ours = True  # type: ignore[attr-defined]
+    return converted
 
 
 def _with_their_messages(bound: Any, value: Any) -> Any:

@@ -14,17 +14,23 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 from langchain_core.callbacks import BaseCallbackHandler  # noqa: E402
 from langchain_core.language_models.fake_chat_models import FakeListChatModel  # noqa: E402
-from langchain_core.messages import AIMessage, AIMessageChunk  # noqa: E402
+from langchain_core.messages import (  # noqa: E402
+    AIMessage,
+    AIMessageChunk,
+    convert_to_messages,
+)
 from langchain_core.messages import HumanMessage as HumanMessageOfLangChain  # noqa: E402
+from langchain_core.prompts import ChatPromptTemplate  # noqa: E402
 
 from pregel.agents import create_agent  # noqa: E402
 from pregel.agents.middleware import PIIMiddleware, SummarizationMiddleware  # noqa: E402
 from pregel.cache.memory import InMemoryCache  # noqa: E402
 from pregel.checkpoint.memory import InMemorySaver  # noqa: E402
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer  # noqa: E402
-from pregel.graph import START, StateGraph  # noqa: E402
+from pregel.graph import START, MessagesState, StateGraph  # noqa: E402
 from pregel.interop.langchain import connect  # noqa: E402
-from pregel.messages import HumanMessage  # noqa: E402
+from pregel.messages import AIMessage as AIMessageOfOurs  # noqa: E402
+from pregel.messages import HumanMessage, ToolMessage  # noqa: E402
 from pregel.runnable import RunnableLambda  # noqa: E402
 from pregel.types import CachePolicy  # noqa: E402
 
@@ -97,6 +103,46 @@ def test_its_runnable_is_a_node_and_its_model_takes_our_messages() -> None:
     assert {"x": 2} == app.invoke({"x": 0}, {"callbacks": [heard]})
     direct = StateGraph(State).add_node("n", theirs.RunnableLambda(lambda state: {"x": state["x"] + 1}))
     assert {"x": 1} == direct.add_edge(START, "n").compile().invoke({"x": 0})
+
+
+@pytest.mark.parametrize(
+    "said", ["hi", ("user", "hi"), {"role": "user", "content": "hi"}, HumanMessageOfLangChain("hi")]
+)
+def test_its_model_takes_the_messages_of_the_state_where_a_node_calls_it(said: Any) -> None:
+    model = FakeListChatModel(responses=["one", "two", "three", "four"])
+    prompt = ChatPromptTemplate.from_messages([("system", "be brief"), ("placeholder", "{messages}")])
+
+    def whole(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [model.invoke(state["messages"]), (prompt | model).invoke(state)]}
+
+    async def streamed(state: MessagesState) -> dict[str, Any]:
+        return {"messages": ["".join([chunk.text async for chunk in model.astream(state["messages"])])]}
+
+    graph = StateGraph(MessagesState).add_node("whole", whole).add_node("streamed", streamed)
+    app = graph.add_edge(START, "whole").add_edge("whole", "streamed").compile()
+    done = asyncio.run(app.ainvoke({"messages": [said]}))
+
+    assert ["hi", "one", "two", "three"] == [message.text for message in done["messages"]]
+
+
+def test_its_functions_lose_nothing_of_our_messages() -> None:
+    connect()
+    call = {"name": "add", "args": {"x": 1}, "id": "c1", "type": "tool_call"}
+    usage: Any = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    ours = [
+        HumanMessage("hello", id="h", name="ann"),
+        AIMessageOfOurs("", id="a", tool_calls=[call], usage_metadata=usage, response_metadata={"model": "m"}),
+        ToolMessage("2", tool_call_id="c1", artifact={"raw": 2}, status="error"),
+    ]
+
+    theirs_now = convert_to_messages(ours)
+
+    assert ["HumanMessage", "AIMessage", "ToolMessage"] == [type(message).__name__ for message in theirs_now]
+    assert all(type(message).__module__.startswith("langchain_core.") for message in theirs_now)
+    human, answer, result = theirs_now
+    assert ("hello", "h", "ann") == (human.content, human.id, human.name)
+    assert ([call], usage, {"model": "m"}) == (answer.tool_calls, answer.usage_metadata, answer.response_metadata)
+    assert ("c1", {"raw": 2}, "error") == (result.tool_call_id, result.artifact, result.status)
 
 
 def test_tokens_reach_the_handlers_of_the_run() -> None:
