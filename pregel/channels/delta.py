@@ -23,6 +23,8 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
     ``default_factory()``, else from ``typ()``, else from ``[]``. `snapshot_frequency` is the number of updates after
     which the whole value is stored; None leaves that to the journal. `name` is stored with the deltas, so that a
     reducer that was moved or renamed still counts as the same; it defaults to ``module:qualname``.
+
+    A reducer may have an attribute `ready`: a function that each write goes through once, before it is folded and stored.
     """
 
     __slots__ = (
@@ -113,11 +115,14 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
         if not values:
             return False
         whole = overwrite_in(values, self.key)
+        ready = getattr(self.reducer, "ready", None)
         if whole is not MISSING:
-            self.value = self._base(whole)
+            self.value = self._base(whole if ready is None or whole is None else ready(whole))
             if self.growth is not None:
                 self.growth.forget()
             return True
+        if ready is not None:
+            values = [ready(value) for value in values]
         if self.tries < TRIES:
             self.tries += 1
             check_law(self.reducer, lambda: copy_container(self.start()), values, channel=self.key, strict=self.strict)

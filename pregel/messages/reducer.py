@@ -142,8 +142,8 @@ def _unknown(removal: BaseMessage, known: Iterable[str | None]) -> InvalidInputE
 def messages_delta_reducer(state: Messages, writes: Sequence[Messages]) -> list[BaseMessage]:
     """The same rule for `DeltaChannel`: all writes of a step, one after the other.
 
-    The removal of an unknown id does nothing, since a fold that is replayed must not fail. Gives no ids: they are given
-    when a write is made (`with_ids`), so that a replay gives the same ones.
+    The removal of an unknown id does nothing, since a fold that is replayed must not fail. Gives no ids: the channel has
+    them given to each write before it is folded and stored, so that a replay gives the same ones.
     """
     merged = whole_messages(state)
     for write in writes:
@@ -154,3 +154,4 @@ def messages_delta_reducer(state: Messages, writes: Sequence[Messages]) -> list[
 # rule 4, and an index of ids; for `pregel.channels.growth`
 add_messages.keeps_items = messages_delta_reducer.keeps_items = True  # type: ignore[attr-defined]
 add_messages.index = partial(MessageIndex, with_ids)  # type: ignore[attr-defined]
+messages_delta_reducer.ready = with_ids  # type: ignore[attr-defined]
