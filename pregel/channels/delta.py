@@ -24,7 +24,8 @@ class DeltaChannel(Generic[Value], BaseChannel[Value, Any, Value]):
     which the whole value is stored; None leaves that to the journal. `name` is stored with the deltas, so that a
     reducer that was moved or renamed still counts as the same; it defaults to ``module:qualname``.
 
-    A reducer may have an attribute `ready`: a function that each write goes through once, before it is folded and stored.
+    A reducer may have an attribute `ready`: a function that each write goes through once, before it is folded and
+    stored.
     """
 
     __slots__ = (

@@ -142,8 +142,8 @@ def _unknown(removal: BaseMessage, known: Iterable[str | None]) -> InvalidInputE
 def messages_delta_reducer(state: Messages, writes: Sequence[Messages]) -> list[BaseMessage]:
     """The same rule for `DeltaChannel`: all writes of a step, one after the other.
 
-    The removal of an unknown id does nothing, since a fold that is replayed must not fail. Gives no ids: the channel has
-    them given to each write before it is folded and stored, so that a replay gives the same ones.
+    The removal of an unknown id does nothing, since a fold that is replayed must not fail. Gives no ids: the channel
+    has them given to each write before it is folded and stored, so that a replay gives the same ones.
     """
     merged = whole_messages(state)
     for write in writes:

@@ -1,4 +1,4 @@
-"""Messages in a `DeltaChannel`: each gets an id once, whoever wrote it and in what shape, and every read gives the same."""
+"""Messages in a `DeltaChannel`: each gets an id once, whoever wrote it, and every read gives the same."""
 
 from __future__ import annotations
 
