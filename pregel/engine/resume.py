@@ -26,6 +26,7 @@ from pregel.checkpoint.records import (
     Load,
     Lone,
     Opened,
+    Page,
     Save,
     Saved,
     Source,
@@ -136,6 +137,8 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
         if opened is None:
             return Result("cancelled")
         saved, head = opened.saved[0], opened.heads.get(frame.ns, "")
+        if entry.resuming and entry.checkpoint is None and saved is not None and not _is_of_this_task(frame, saved):
+            saved = (yield from _of_this_task(frame)) or saved
         if frame.is_root:
             frame.journal.may_begin()
             frame.run.died = opened.thread.run is not None
@@ -160,6 +163,18 @@ def _opened(events: Sequence[Event]) -> Opened | None:
         elif isinstance(event, Cancel):
             return None
     return opened
+
+
+def _of_this_task(frame: Frame) -> Flow[Saved | None]:
+    """The newest checkpoint that a subgraph has of the task that runs it now, behind those that other branches made."""
+    found = None
+    for event in (yield Step(load=[Page(frame.ns, limit=1, filter={"parents": dict(frame.parents)})])):
+        if isinstance(event, Loaded) and event.pages[0]:
+            found = event.pages[0][0][1].id
+    if found is None:
+        return None
+    opened = _opened((yield Step(load=[Load(frame.ns, found)])))
+    return None if opened is None else opened.saved[0]
 
 
 def _unmoved(frame: Frame) -> Flow[None]:

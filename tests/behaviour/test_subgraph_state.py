@@ -106,6 +106,21 @@ def test_a_checkpoint_of_a_subgraph_resumes_and_replays_the_graph_that_it_is_in(
     assert "y yes" in run.invoke(app, Command(resume="yes"), place)["a"]
 
 
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("checkpointer", [None, True])
+def test_the_first_question_of_a_subgraph_is_answered_where_it_was_asked_after_it_was_asked_anew(
+    run: Runner, saver: Saver, thread: Thread, checkpointer: bool | None, nested: bool
+) -> None:
+    app = around(checkpointer).compile(checkpointer=saver)
+    run.invoke(app, {"a": ["in"]}, thread("1"))
+    asked = run.state(app, thread("1"), subgraphs=True)
+    run.invoke(app, None, asked.config)
+
+    ended = run.invoke(app, Command(resume="yes"), asked.tasks[0].state.config if nested else asked.config)
+
+    assert ["in", "before", "in", "before", "x", "y yes", "after"] == ended["a"]
+
+
 def remembering(saver: Saver, ran: list[str]) -> tuple[Any, Any]:
     """A graph around one that remembers over calls, and whose last node asks and writes `b`; both are finished."""
     last = lambda state: {"b": interrupt("b?")}  # noqa: E731  # one line of three
