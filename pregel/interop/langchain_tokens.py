@@ -74,7 +74,12 @@ class TokenHandler:
         sink, message = self.calls.get(run_id), getattr(chunk, "message", None)
         if sink is not None and message is not None:
             self.streamed.add(run_id)
+            if message.id is None:  # from `stream_events(version="v3")`, whose answer has the id of the call
+                message = message.model_copy(update={"id": f"lc_run--{run_id}"})
             sink(message)
+
+    def on_stream_event(self, event: Any, **kwargs: Any) -> None:
+        """What LangChain's own event streams tell beside the chunks."""
 
     def on_llm_end(self, response: Any, *, run_id: Any, **kwargs: Any) -> None:
         """The answer is whole: it shows where its chunks have not."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pregel.constants import TAG_NOSTREAM
-from pregel.graph import START, StateGraph
+from pregel.graph import START, MessagesState, StateGraph
 
 from .conftest import Runner
 from .marks import State, chain
@@ -60,6 +60,19 @@ def test_a_model_that_is_awaited_is_heard() -> None:
     import asyncio
 
     assert "".join(message.content for message, _ in asyncio.run(follow())) == "one two"
+
+
+def test_an_event_stream_of_a_model_and_the_answer_that_it_gave_are_one_message(
+    run: Runner, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": model().stream_events(state["messages"], version="v3").output}
+
+    app = StateGraph(MessagesState).add_node("talk", node).add_edge(START, "talk").compile()
+    chunks = run.stream(app, {"messages": "hi"}, stream_mode="messages")
+
+    assert [message.content for message, _ in chunks] == ["one", " ", "two"]
+    assert "Error in" not in capfd.readouterr().err
 
 
 def test_an_answer_that_could_not_be_streamed_shows_whole(run: Runner) -> None:
