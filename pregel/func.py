@@ -88,6 +88,8 @@ class _TaskFunction(Generic[P, T]):
     without another call. Calls are known by their order, so a caller must call in the same order each time.
     """
 
+    makes_calls = True  # code that refers to it does
+
     def __init__(
         self,
         func: Callable[P, Awaitable[T]] | Callable[P, T],
@@ -287,6 +289,7 @@ class entrypoint:
             ],
             timeout=self.timeout,
         )
+        node.calls = True  # that is what it is for
         return Workflow(
             nodes={name: node},
             channels={

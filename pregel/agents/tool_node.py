@@ -75,6 +75,7 @@ class ToolNode(Runnable):
     """
 
     has_async = True
+    makes_calls = True  # its tools may
 
     def __init__(
         self,

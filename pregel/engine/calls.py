@@ -69,6 +69,7 @@ class CallTask(Task):
         host = self.frame.run.host
         if host is None:
             raise OutsideRunError("The run of this task is over.", fix="Call tasks while their caller runs.")
+        self.parent.node.calls = True
         host.push(Pushed(self.parent, self))
         return self.future
 

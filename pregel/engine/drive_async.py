@@ -294,7 +294,7 @@ class AwaitingDriver:
             await self._start(step.start, events)
 
     async def _start(self, tasks: list[Task], events: list[Event]) -> None:
-        if len(tasks) == 1 and not self.jobs and not self.timers and not self.live and awaits(tasks[0]):
+        if len(tasks) == 1 and self._is_free_for(tasks[0]):
             self.inline = tasks[0]
             event: TaskEvent
             try:
@@ -323,6 +323,12 @@ class AwaitingDriver:
                 self.waiting.append(task)
             else:
                 self._launch(task)
+
+    def _is_free_for(self, task: Task) -> bool:
+        """Whether a single task may be awaited in place: nothing else goes on, and nobody listens meanwhile."""
+        if self.jobs or self.timers or self.live or not awaits(task):
+            return False
+        return not (task.frame.run.shows_calls and task.node.may_call)
 
     def _lent(self) -> int:
         """How many of the jobs wait for calls of theirs: these need no room."""

@@ -118,7 +118,7 @@ class BlockingDriver:
                     self.out.extend(step.emit)
                 while self.out:
                     yield self.out.popleft()
-                if len(step.start) == 1 and self.free and not (step.cancel or step.after):
+                if len(step.start) == 1 and self.is_free_for(step.start[0]) and not (step.cancel or step.after):
                     self.inline = step.start[0]
                     event = copy_context().run(self.body, step.start[0])
                     self.inline = None
@@ -215,10 +215,11 @@ class BlockingDriver:
     def _after(self, seconds: float, event: Event) -> None:
         heappush(self.timers, (time.monotonic() + seconds, id(event), event))
 
-    @property
-    def free(self) -> bool:
+    def is_free_for(self, task: Task) -> bool:
         """Whether a single task may run right here: nothing else goes on, and nobody listens meanwhile."""
-        return not (self.jobs or self.live or (self.timers and self._next_timer()))
+        if self.jobs or self.live or (self.timers and self._next_timer()):
+            return False
+        return not (task.frame.run.shows_calls and task.node.may_call)
 
     def _next_timer(self) -> float | None:
         """When the next timer rings; those of attempts that have ended never do."""
@@ -238,7 +239,7 @@ class BlockingDriver:
             yield event
 
     def _start(self, tasks: list[Task], events: list[Event]) -> None:
-        if len(tasks) == 1 and self.free:
+        if len(tasks) == 1 and self.is_free_for(tasks[0]):
             events.append(copy_context().run(self.body, tasks[0]))
             return
         if self.stopping:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 NO_ANSWERS: Mapping[str, Any] = {}
 LIVE = frozenset(("custom", "messages", "tools"))  # modes that node code writes to while it runs
+ENDS = frozenset(("updates", "tasks", "debug"))  # modes that show how each task ends
 NO_MODES = frozenset[str]()
 Post = Callable[[tuple[str, str, Any], "Running"], None]
 Multiplex = Callable[["Flow[Step]", "Iterable[Task]", "Frame"], "Flow[Step]"]
@@ -56,6 +57,7 @@ class Run:
         "multiplexed",
         "post",
         "replay",
+        "shows_calls",
         "spoken",
         "store",
         "subgraphs",
@@ -95,6 +97,7 @@ class Run:
         self.metadata = dict(metadata or {})
         self.before, self.after = before, after  # static breakpoints of the call; None: the graph's own
         self.live = not modes.isdisjoint(LIVE)  # chunks must show before their node ends
+        self.shows_calls = subgraphs or not modes.isdisjoint(ENDS)  # and what a node calls, before the node does
         self.spoken: set[str | None] = set()  # ids of the messages that have shown
         self.post: Post = _nobody_listens
         self.died = False  # the process that ran this thread before died in the middle of it

@@ -43,6 +43,13 @@ def graphs_of(node: Any) -> list[Pregel]:
     return list(found.values())
 
 
+def refers_to_calls(bound: Any) -> bool:
+    """Whether the code of a runnable refers to tasks or graphs. What cannot be looked at, such as a proxy, does not."""
+    with suppress(Exception):
+        return any(getattr(type(thing), "makes_calls", False) for thing in _things(bound))
+    return False
+
+
 def _things(thing: Any) -> Iterator[Any]:
     """A runnable and what it is made of, down to what its functions refer to."""
     yield thing

@@ -130,6 +130,7 @@ class PregelNode:
         "bound",
         "cache_policy",
         "caching",
+        "calls",
         "changing",
         "channels",
         "constant",
@@ -209,6 +210,16 @@ class PregelNode:
         self.pure_output = plain and not asks  # writing calls none
         self.plain = bound.plain if bound is not None else None
         self.direct = not (self.pure or timeout or self.retry_policy)
+        self.calls: bool | None = None  # whether its code calls tasks or graphs; None: nobody has looked yet
+
+    @property
+    def may_call(self) -> bool:
+        """Whether its code calls tasks or graphs, so far as is known: it refers to one, or has called one before."""
+        if self.calls is None:
+            from pregel.engine.nested import refers_to_calls
+
+            self.calls = refers_to_calls(self.bound)
+        return self.calls
 
     @property
     def policed(self) -> bool:

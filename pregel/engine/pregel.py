@@ -47,6 +47,7 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable):
     """
 
     is_graph = True
+    makes_calls = True  # code that refers to it does
     operation = "invoke_workflow"  # what traces call a run of it
     has_async = True
     hand_over: Callable[[Any, Any], Any] | None = None

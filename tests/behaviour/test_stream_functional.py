@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from pregel.func import entrypoint, task
 from pregel.types import Command, interrupt
 
-from .conftest import Runner
+from .conftest import Awaiting, Runner
 from .marks import Saver, Thread, chain
 
 
@@ -39,6 +41,41 @@ def test_updates_show_each_task_and_then_the_value(run: Runner, saver: Saver, th
 
     assert run.stream(flow, 3, thread("1")) == [{"double": 6}, {"double": 8}, {"flow": 14}]
     assert run.stream(flow, 3, thread("2"), stream_mode="values") == [14]
+
+
+CALLERS = ("entrypoint", "node", "node around a graph")
+
+
+def caller(kind: str, code: Any) -> Any:
+    """A graph of this code."""
+    return entrypoint()(code) if kind == "entrypoint" else chain("code", code=code).compile()
+
+
+@pytest.mark.acceptance("S1-45")
+@pytest.mark.parametrize("kind", CALLERS)
+def test_what_is_called_shows_before_its_caller_ends(run: Runner, kind: str) -> None:
+    inner, seen, waited = chain("x").compile(), threading.Event(), list[bool]()
+
+    def code(given: Any) -> Any:
+        _ = inner.invoke(given) if kind == "node around a graph" else double(1).result()
+        waited.append(seen.wait(10))
+
+    run.follow(lambda chunk: seen.set(), caller(kind, code), {"a": []}, stream_mode="updates", subgraphs=True)
+
+    assert [True] == waited
+
+
+@pytest.mark.parametrize("kind", CALLERS)
+def test_what_a_coroutine_calls_shows_before_it_ends(kind: str) -> None:
+    inner, seen = chain("x").compile(), asyncio.Event()
+
+    async def code(given: Any) -> Any:
+        _ = await (inner.ainvoke(given) if kind == "node around a graph" else double(1))
+        await asyncio.wait_for(seen.wait(), 10)
+
+    Awaiting().follow(lambda chunk: seen.set(), caller(kind, code), {"a": []}, stream_mode="updates", subgraphs=True)
+
+    assert seen.is_set()
 
 
 def test_an_end_in_mode_tasks_has_what_was_written_by_key(run: Runner) -> None:
