@@ -237,9 +237,14 @@ def _breaks(frame: Frame, names: frozenset[str] | str, tasks: Sequence[Task]) ->
 def _stop_at_breakpoint(frame: Frame, step: Step, where: GraphLifecycleStatus) -> Flow[Result]:
     if frame.is_root and LIFECYCLE in frame.run.modes:
         step.emit.append(paused(frame, where))
-    if "updates" in frame.shows:
-        step.emit.append((frame.ns, "updates", interrupt_update(())))
+    _show_breakpoint(frame, step)
     return (yield from close(frame, step, "interrupted", reason="it stopped at a breakpoint"))
+
+
+def _show_breakpoint(frame: Frame, step: Step) -> None:
+    """The empty interrupt of a run that stops and asks nothing: once, at the root, wherever inside it stopped."""
+    if frame.is_root and "updates" in frame.shows:
+        step.emit.append((frame.ns, "updates", interrupt_update(())))
 
 
 def _unapplied(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
@@ -261,6 +266,8 @@ def _unapplied(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
     asked = tuple(question for questions in barrier.asked for question in questions)
     if frame.is_root and LIFECYCLE in frame.run.modes:
         step.emit.append(paused(frame, "pending", asked))
+    if not asked:
+        _show_breakpoint(frame, step)
     return (yield from close(frame, step, "interrupted", asked=asked))
 
 

@@ -9,9 +9,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from pregel.runnable import declares
 
 if TYPE_CHECKING:
     from pregel.engine.pregel import Pregel
@@ -38,7 +40,7 @@ def graphs_of(node: Any) -> list[Pregel]:
     """The graphs that a compiled node runs: the one that it is, or those that its code refers to."""
     found: dict[int, Any] = {}
     for thing in _things(node.bound):
-        if getattr(thing, "is_graph", False) and thing.checkpointer is not False:
+        if _is_graph(thing) and thing.checkpointer is not False:
             found[id(thing)] = thing
     return list(found.values())
 
@@ -53,12 +55,12 @@ def refers_to_calls(bound: Any) -> bool:
 def _things(thing: Any) -> Iterator[Any]:
     """A runnable and what it is made of, down to what its functions refer to."""
     yield thing
-    if getattr(thing, "is_graph", False):
+    if _is_graph(thing):
         return
-    for step in getattr(thing, "steps", None) or ():
+    for step in _steps(thing):
         yield from _things(step)
     for name in ("bound", "func", "afunc"):
-        inner = getattr(thing, name, None)
+        inner = getattr(thing, name, None) if declares(thing, name) else None
         if inner is not None and inner is not thing:
             yield from _things(inner) if not inspect.isfunction(inner) else _referred(inner)
 
@@ -77,7 +79,16 @@ def _referred(function: Any) -> Iterator[Any]:
 
 def _with_steps(thing: Any) -> Iterator[Any]:
     yield thing
-    yield from getattr(thing, "steps", None) or ()
+    yield from _steps(thing)
+
+
+def _is_graph(thing: Any) -> bool:
+    return getattr(thing.__class__, "is_graph", False) is True
+
+
+def _steps(thing: Any) -> Iterable[Any]:
+    steps = getattr(thing, "steps", None) if declares(thing, "steps") else None
+    return steps if isinstance(steps, Iterable) else ()
 
 
 def subgraphs(graph: Pregel, namespace: str | None = None, *, recurse: bool = False) -> Iterator[tuple[str, Pregel]]:

@@ -48,14 +48,13 @@ def show_finished(frame: Frame, step: Step, task: Task) -> None:
 
 def show_paused(frame: Frame, step: Step, task: Task, asked: tuple[Interrupt, ...]) -> None:
     """A task that paused, at once: its siblings may take long. A subgraph that stopped at a breakpoint asks nothing."""
-    if not frame.keeps_questions:
+    if not asked or not frame.keeps_questions:
         return
     if "updates" in frame.shows:
         step.emit.append((frame.ns, "updates", interrupt_update(asked)))
-    if asked:
-        show_values(frame, step, __interrupt__=asked)
-        if frame.traced:
-            show_end(frame, step, task, asked=asked)
+    show_values(frame, step, __interrupt__=asked)
+    if frame.traced:
+        show_end(frame, step, task, asked=asked)
 
 
 def show_values(frame: Frame, step: Step, **extra: Any) -> None:

@@ -83,7 +83,7 @@ def _taking_ours(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _with_their_messages(bound: Any, value: Any) -> Any:
     """The value as a model of LangChain takes it; anything else as it is."""
     model = bound
-    while hasattr(model, "bound"):  # a model with tools or a config bound to it
+    while isinstance(model, sys.modules[BASE].RunnableBindingBase):  # a model with tools or a config bound to it
         model = model.bound
     theirs = getattr(sys.modules.get(MODELS), "BaseLanguageModel", None)
     if theirs is None or not isinstance(model, theirs):

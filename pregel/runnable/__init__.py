@@ -9,7 +9,14 @@ from pregel.runnable.compose import (
     acall_anywhere,
     coerce_to_runnable,
 )
-from pregel.runnable.function import RunnableCallable, RunnableLambda, callable_name, injections, is_async_callable
+from pregel.runnable.function import (
+    RunnableCallable,
+    RunnableLambda,
+    callable_name,
+    declares,
+    injections,
+    is_async_callable,
+)
 from pregel.runnable.pieces import (
     RunnableAssign,
     RunnableBranch,
@@ -35,6 +42,7 @@ __all__ = [
     "acall_anywhere",
     "callable_name",
     "coerce_to_runnable",
+    "declares",
     "injections",
     "is_async_callable",
 ]

@@ -11,7 +11,7 @@ from pregel.config import RunnableConfig, merge_configs
 from pregel.flow import on_thread
 from pregel.owned import Owned
 from pregel.runnable.base import Detached, Runnable, running_for
-from pregel.runnable.function import RunnableCallable
+from pregel.runnable.function import RunnableCallable, declares
 
 
 class RunnableSequence(Runnable):
@@ -170,12 +170,14 @@ def coerce_to_runnable(thing: Any, name: str | None = None) -> Runnable:
         return RunnableCallable(thing, name=name)
     if isinstance(thing, Runnable):
         return thing
-    if hasattr(thing, "invoke") or hasattr(thing, "ainvoke"):
+    if declares(thing, "invoke") or declares(thing, "ainvoke"):
         return RunnableForeign(thing)
     if isinstance(thing, Mapping):
         return RunnableParallel(thing)
     if callable(thing):
         return RunnableCallable(thing, name=name)
+    if hasattr(thing, "invoke") or hasattr(thing, "ainvoke"):  # by way of __getattr__
+        return RunnableForeign(thing)
     raise TypeError(f"Expected a Runnable, a callable or a dict of them, got {type(thing).__name__}.")
 
 

@@ -128,10 +128,15 @@ def is_async_callable(func: Any) -> bool:
     """Whether calling it gives something to await (coroutine or async generator functions, also behind partial)."""
     if type(func) is FunctionType and not func.__dict__:  # the usual node; asking inspect costs as much as all else
         return bool(func.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR))
-    while hasattr(func, "func") and not inspect.isroutine(func):
+    while declares(func, "func") and not inspect.isroutine(func):
         func = func.func
-    target = func if inspect.isroutine(func) else getattr(func, "__call__", func)  # noqa: B004
-    return inspect.iscoroutinefunction(target) or inspect.isasyncgenfunction(target)
+    targets = [func] if inspect.isroutine(func) else [func, getattr(func, "__call__", func)]  # noqa: B004
+    return any(inspect.iscoroutinefunction(target) or inspect.isasyncgenfunction(target) for target in targets)
+
+
+def declares(thing: Any, name: str) -> bool:
+    """Whether its class or itself has the attribute: a `Mock` answers to every name, and means none of them."""
+    return hasattr(thing.__class__, name) or name in getattr(thing, "__dict__", ())
 
 
 def callable_name(func: Any) -> str:

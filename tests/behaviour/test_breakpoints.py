@@ -61,6 +61,27 @@ def test_a_stop_shows_as_an_empty_interrupt(run: Runner, saver: Saver, thread: T
     ]
 
 
+@pytest.mark.parametrize("subgraphs", [False, True])
+def test_a_stop_inside_of_subgraphs_shows_once_at_the_root(
+    run: Runner, saver: Saver, thread: Thread, subgraphs: bool
+) -> None:
+    def stopping(name: str) -> Any:
+        inner = chain(name, "end").compile(interrupt_before=["end"])
+        return StateGraph(State).add_node(name, inner).add_edge(START, name).compile()
+
+    app = StateGraph(State)
+    for name in ("left", "right"):
+        app.add_node(name, stopping(name)).add_edge(START, name)
+
+    chunks = run.stream(
+        app.compile(checkpointer=saver), {"a": []}, thread("1"), stream_mode="updates", subgraphs=subgraphs
+    )
+
+    stops = [chunk for chunk in chunks if "__interrupt__" in str(chunk)]
+    assert stops == ([((), {"__interrupt__": ()})] if subgraphs else [{"__interrupt__": ()}])
+    assert chunks[-1] == stops[-1]
+
+
 @pytest.mark.parametrize("place", ["interrupt_before", "interrupt_after"])
 def test_a_star_stops_at_every_node_but_not_at_the_start(run: Runner, saver: Saver, thread: Thread, place: str) -> None:
     stop: Any = {place: "*"}

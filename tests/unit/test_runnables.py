@@ -6,9 +6,11 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, TypedDict
+from unittest.mock import AsyncMock, MagicMock, Mock
 
 import pytest
 
+from pregel.checkpoint.memory import InMemorySaver
 from pregel.config import RunnableConfig
 from pregel.errors import AsyncOnlyError, GraphDrained, InvalidInputError
 from pregel.graph import START, StateGraph
@@ -312,3 +314,43 @@ def test_a_stream_falls_back_only_before_its_first_chunk() -> None:
 
 def test_a_sequence_has_a_name() -> None:
     assert "mine" == RunnableSequence(add, times, name="mine").get_name()
+
+
+# -- mocks of a test ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", [Mock, MagicMock])
+def test_a_mock_is_a_node_that_is_called(invoke: Invoke, kind: type[Mock]) -> None:
+    node = kind(side_effect=lambda state: {"x": state["x"] + 1})
+    app = StateGraph(State).add_node("node", node).add_edge(START, "node").compile(checkpointer=InMemorySaver())
+
+    assert invoke(app, {"x": 1}, {"configurable": {"thread_id": "1"}}) == {"x": 2}
+    node.assert_called_once_with({"x": 1})
+    assert list(app.get_subgraphs()) == []
+
+
+def test_an_async_mock_is_a_node_that_is_awaited() -> None:
+    node = AsyncMock(return_value={"x": 2})
+    app = StateGraph(State).add_node("node", node).add_edge(START, "node").compile()
+
+    assert asyncio.run(app.ainvoke({"x": 1})) == {"x": 2}
+    node.assert_awaited_once_with({"x": 1})
+
+
+def test_a_mock_that_a_node_refers_to_is_no_graph() -> None:
+    model = Mock()
+    model.invoke.return_value = 2
+    app = StateGraph(State).add_node("node", lambda state: {"x": model.invoke(state)}).add_edge(START, "node")
+    compiled = app.compile(checkpointer=InMemorySaver())
+
+    assert compiled.invoke({"x": 1}, {"configurable": {"thread_id": "1"}}) == {"x": 2}
+    assert list(compiled.get_subgraphs()) == []
+
+
+def test_what_is_no_function_and_passes_invoke_on_is_a_runnable(invoke: Invoke) -> None:
+    class Passing:
+        def __init__(self, runnable: Any) -> None:
+            self.runnable = runnable
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.runnable, name)
+
+    assert invoke(RunnableLambda(add) | Passing(RunnableLambda(times)), 1) == 20
