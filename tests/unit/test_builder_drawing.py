@@ -137,6 +137,26 @@ def test_xray_looks_into_a_subgraph_of_one_node() -> None:
     assert [START, "sub:only", END] == list(graph.compile().get_graph(xray=True).nodes)
 
 
+def test_xray_looks_into_a_graph_that_a_node_calls() -> None:
+    inner = builder("x", "y").add_edge(START, "x").add_edge("x", "y").compile()
+
+    def calls(state: Any) -> Any:
+        return inner.invoke(state)
+
+    graph = builder().add_node("a", calls).add_edge(START, "a").compile()
+
+    assert [START, "a:x", "a:y", END] == list(graph.get_graph(xray=True).nodes)
+
+
+def test_xray_does_not_draw_a_graph_that_calls_itself_in_itself() -> None:
+    def calls(state: Any) -> Any:
+        return graph.invoke(state)
+
+    graph: Any = builder().add_node("a", calls).add_edge(START, "a").compile()
+
+    assert [START, "a", END] == list(graph.get_graph(xray=True).nodes)
+
+
 def test_an_entrypoint_is_drawn_between_start_and_end() -> None:
     @entrypoint()
     def flow(n: int) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from pregel.channels import LastValueAfterFinish
 from pregel.constants import END, START
 from pregel.engine.node import ChannelWrite, ConstantWrite, PregelNode
+from pregel.engine.nested import graphs_of
 from pregel.engine.pregel import Pregel
 from pregel.graph.branch import BranchWriter
 from pregel.graph.draw.data import Edge, Graph, Node
@@ -15,11 +16,12 @@ from pregel.graph.route import branch_channel
 from pregel.graph.write import StateWriter
 
 
-def describe(graph: Pregel, *, xray: int | bool = False) -> Graph:
+def describe(graph: Pregel, *, xray: int | bool = False, around: tuple[Pregel, ...] = ()) -> Graph:
     """The nodes and edges of a compiled graph.
 
     A conditional edge is drawn to every end of its path map, to every node and END without one. `xray` shows what is
-    inside of subgraphs: True for all levels, a number for that many.
+    inside of subgraphs, those that a node's code calls among them: True for all levels, a number for that many. A graph
+    that is `around` this one already is not drawn in it again.
     """
     edges = {edge for name, node in graph.nodes.items() for edge in _edges(graph, name, node)} | _entries(graph)
     sources = {edge.source for edge in edges}
@@ -35,7 +37,7 @@ def describe(graph: Pregel, *, xray: int | bool = False) -> Graph:
     if any(edge.target == END for edge in ordered):
         nodes[END] = Node(END, END)
     drawn = Graph(nodes, ordered)
-    return _expanded(drawn, graph, xray) if xray else drawn
+    return _expanded(drawn, graph, xray, (*around, graph)) if xray else drawn
 
 
 def _entries(graph: Pregel) -> set[Edge]:
@@ -90,12 +92,14 @@ def _metadata(graph: Pregel, name: str, node: PregelNode) -> dict[str, Any] | No
     return shown or None
 
 
-def _expanded(drawn: Graph, graph: Pregel, xray: int | bool) -> Graph:
+def _expanded(drawn: Graph, graph: Pregel, xray: int | bool, around: tuple[Pregel, ...]) -> Graph:
     """The drawing with subgraph nodes replaced by what is in them, under ids like ``name:inner``."""
     deeper = xray if isinstance(xray, bool) else xray - 1
     for name, node in graph.nodes.items():
-        for subgraph in node.subgraphs[:1]:
-            inner = _trimmed(describe(subgraph, xray=deeper))
+        for subgraph in (node.subgraphs or graphs_of(node))[:1]:
+            if subgraph in around:
+                continue
+            inner = _trimmed(describe(subgraph, xray=deeper, around=around))
             first, last = inner.first_node(), inner.last_node()
             if first is not None and last is not None:
                 drawn = _replaced(drawn, name, inner, first.id, last.id)
