@@ -217,6 +217,47 @@ def _policies(given: RetryPolicy | list[RetryPolicy] | tuple[RetryPolicy, ...] |
 class Workflow(Pregel):
     """What `entrypoint` makes of a function: a graph of one node."""
 
+    @property
+    def InputType(self) -> Any:
+        """The annotation of the function's first parameter."""
+        return self.channels[START].ValueType
+
+    @property
+    def OutputType(self) -> Any:
+        """What the function says that it returns."""
+        return self.channels[END].ValueType
+
+    def get_input_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
+        """The JSON schema of the input."""
+        return _json_schema(self.InputType, self.get_name("Input"))
+
+    def get_output_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
+        """The JSON schema of the output."""
+        return _json_schema(self.OutputType, self.get_name("Output"))
+
+    def get_context_jsonschema(self) -> dict[str, Any] | None:
+        """The JSON schema of the context; None without a context schema."""
+        schema = self.context_schema
+        return None if schema is None else _json_schema(schema, getattr(schema, "__name__", "Context"))
+
+    def get_input_schema(self, config: RunnableConfig | None = None) -> type:
+        """The input as a pydantic model (extra ``agents``): the annotation itself when it is one."""
+        return _model(self.InputType, self.get_name("Input"))
+
+    def get_output_schema(self, config: RunnableConfig | None = None) -> type:
+        """The same for the output."""
+        return _model(self.OutputType, self.get_name("Output"))
+
+    @property
+    def input_schema(self) -> type:
+        """What `get_input_schema` returns."""
+        return self.get_input_schema()
+
+    @property
+    def output_schema(self) -> type:
+        """What `get_output_schema` returns."""
+        return self.get_output_schema()
+
     def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> Graph:
         """The function between START and END; `xray` looks into graphs that it names."""
         from pregel.graph.draw import describe
@@ -230,6 +271,18 @@ class Workflow(Pregel):
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """The graph as a notebook shows it: a picture."""
         return self.get_graph()._repr_mimebundle_(**kwargs)
+
+
+def _json_schema(typ: Any, title: str) -> dict[str, Any]:
+    from pregel.graph.json_schema import json_schema  # few programs ask
+
+    return json_schema(typ, title)
+
+
+def _model(typ: Any, name: str) -> type:
+    from pregel.graph.pydantic_adapter import model_of
+
+    return model_of(typ, name)
 
 
 class entrypoint:
@@ -332,8 +385,10 @@ def _hints(func: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _output_types(annotation: Any) -> tuple[Any, Any]:
-    """The types of the output and of what is saved; TypeError for a `final` that does not say both."""
-    if entrypoint.final in (annotation, get_origin(annotation)):
+    """The types of the output and of what is saved; TypeError for a `final` that says one of them."""
+    if annotation is entrypoint.final:
+        return Any, Any
+    if get_origin(annotation) is entrypoint.final:
         args = get_args(annotation)
         if len(args) != 2:
             raise TypeError("entrypoint.final needs both types: entrypoint.final[output, saved].")

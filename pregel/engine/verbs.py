@@ -52,6 +52,8 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         *,
         context: AnyContextT | None = None,
         stream_mode: StreamMode | Sequence[StreamMode] = "values",
+        subgraphs: bool = False,
+        debug: bool | None = None,
         version: Literal["v1"] = "v1",
         **options: Unpack[CallOptions],
     ) -> Any: ...
@@ -64,6 +66,8 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         *,
         context: AnyContextT | None = None,
         stream_mode: StreamMode | Sequence[StreamMode] = "values",
+        subgraphs: bool = False,
+        debug: bool | None = None,
         version: Literal["v2"],
         **options: Unpack[CallOptions],
     ) -> GraphOutput[OutputT]: ...
@@ -83,25 +87,28 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         concurrency: str | None = None,
         wait: float | None = None,
         journal_stream: bool | str | Sequence[str] | None = None,
+        subgraphs: bool = False,
+        debug: bool | None = None,
         version: str = "v1",
         print_mode: str | Sequence[str] = (),
     ) -> Any:
         """The output of a run: the values of the output channels, None when nothing was ever written to them.
 
         When the run paused on questions, the dict has them under ``__interrupt__``; ``version="v2"`` returns a
-        `GraphOutput` instead. Another `stream_mode` returns the list of chunks. `print_mode` prints chunks of these
-        modes. Raises what a node raised, and the named errors of `pregel.errors`.
+        `GraphOutput` instead. Another `stream_mode` returns the list of chunks, with those of `subgraphs` if asked.
+        `print_mode` prints chunks of these modes, `debug` those of updates and values. Raises what a node raised, and
+        the named errors of `pregel.errors`.
 
         `concurrency` says what happens when another run holds the thread: "reject", "enqueue", "interrupt" or
         "rollback"; `wait` is how many seconds the last three wait for it. `journal_stream` names the stream modes whose
         chunks are journaled for those who `follow` (True: the usual ones). All three default to those of the graph.
         """
         arguments = _arguments(
-            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
         )
         arguments |= {"concurrency": concurrency, "wait": wait, "journal_stream": journal_stream}
         if stream_mode != "values":
-            return list(self._stream(input, config, stream_mode, arguments))
+            return list(self._stream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs}))
         call = Call(self, input, config, **arguments)  # type: ignore[arg-type]  # it is a Pregel
         if call.nested is not None and (made := call.made(waits=False)) is not None:
             return made.push().result()
@@ -125,6 +132,8 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         *,
         context: AnyContextT | None = None,
         stream_mode: StreamMode | Sequence[StreamMode] = "values",
+        subgraphs: bool = False,
+        debug: bool | None = None,
         version: Literal["v1"] = "v1",
         **options: Unpack[CallOptions],
     ) -> Any: ...
@@ -137,6 +146,8 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         *,
         context: AnyContextT | None = None,
         stream_mode: StreamMode | Sequence[StreamMode] = "values",
+        subgraphs: bool = False,
+        debug: bool | None = None,
         version: Literal["v2"],
         **options: Unpack[CallOptions],
     ) -> GraphOutput[OutputT]: ...
@@ -156,16 +167,20 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         concurrency: str | None = None,
         wait: float | None = None,
         journal_stream: bool | str | Sequence[str] | None = None,
+        subgraphs: bool = False,
+        debug: bool | None = None,
         version: str = "v1",
         print_mode: str | Sequence[str] = (),
     ) -> Any:
         """Like `invoke`, awaited."""
         arguments = _arguments(
-            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode
+            context, output_keys, interrupt_before, interrupt_after, durability, control, version, print_mode, debug
         )
         arguments |= {"concurrency": concurrency, "wait": wait, "journal_stream": journal_stream}
         if stream_mode != "values":
-            async with Owned(self._astream(input, config, stream_mode, arguments)) as chunks:
+            async with Owned(
+                self._astream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs})
+            ) as chunks:
                 return [chunk async for chunk in chunks]
         call = Call(self, input, config, **arguments)  # type: ignore[arg-type]  # it is a Pregel
         if call.nested is not None and (made := call.made(waits=True)) is not None:

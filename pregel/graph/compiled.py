@@ -83,6 +83,16 @@ class CompiledStateGraph(Pregel[StateT, ContextT, InputT, OutputT], Generic[Stat
         """The same for the output; none of its keys is required."""
         return self._model(self.builder.output_schema, self.get_name("Output"), optional=True)
 
+    @property
+    def input_schema(self) -> type:
+        """What `get_input_schema` returns."""
+        return self.get_input_schema()
+
+    @property
+    def output_schema(self) -> type:
+        """What `get_output_schema` returns."""
+        return self.get_output_schema()
+
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """The graph as a notebook shows it: a picture."""
         return self.get_graph()._repr_mimebundle_(**kwargs)

@@ -7,9 +7,9 @@ import dataclasses
 import enum
 import types
 from collections.abc import Callable, Collection, Mapping
-from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin, is_typeddict
+from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin
 
-from typing_extensions import ReadOnly
+from typing_extensions import ReadOnly, is_typeddict
 
 from pregel.graph import pydantic_adapter
 from pregel.graph.schema import annotations_of, default_of, is_annotated
@@ -27,7 +27,7 @@ _PLAIN: dict[Any, Json] = {
     None: {"type": "null"},
     type(None): {"type": "null"},
 }
-_ARRAYS = (list, tuple, set, frozenset, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Set)
+_ARRAYS = (list, set, frozenset, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Set)
 _OBJECTS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 
 
@@ -37,7 +37,7 @@ def json_schema(schema: Any, title: str, keys: Mapping[str, Any] | None = None) 
         found = pydantic_adapter.json_schema(schema)
         if found is not None:
             return found
-    if not is_annotated(schema):
+    if schema is Any or not is_annotated(schema):  # Any is a class
         return {"title": title, **type_schema(schema)}
     return _object(schema, title, keys)
 
@@ -103,8 +103,18 @@ def _is_required(schema: Any, key: str, hint: Any) -> bool:
 
 
 def _array(args: tuple[Any, ...]) -> Json:
-    items = [arg for arg in args if arg is not ...]
-    return {"type": "array", "items": type_schema(items[0])} if len(items) == 1 else {"type": "array"}
+    return {"type": "array", "items": type_schema(args[0])} if args else {"type": "array"}
+
+
+def _tuple(args: tuple[Any, ...]) -> Json:
+    if not args or ... in args:
+        return _array(args)
+    return {
+        "type": "array",
+        "prefixItems": [type_schema(arg) for arg in args],
+        "minItems": len(args),
+        "maxItems": len(args),
+    }
 
 
 def _mapping(args: tuple[Any, ...]) -> Json:
@@ -121,6 +131,7 @@ def _literal(args: tuple[Any, ...]) -> Json:
 
 _BUILDERS: tuple[tuple[tuple[Any, ...], Callable[[tuple[Any, ...]], Json]], ...] = (
     (_ARRAYS, _array),
+    ((tuple,), _tuple),
     (_OBJECTS, _mapping),
     ((Union, types.UnionType), _union),
     ((Literal,), _literal),

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from pregel.extras import extra
 
 Check = Callable[[Any], Any]
+NO_KEYS: Mapping[str, tuple[Any, Any]] = {}
 
 
 def is_model(schema: Any) -> bool:
@@ -81,8 +82,11 @@ def json_schema(schema: Any) -> dict[str, Any] | None:
         return None
 
 
-def model_of(schema: Any, name: str, keys: Mapping[str, tuple[Any, Any]]) -> type:
-    """A model with these keys, each an annotation and a default (``...``: none); a schema that is a model itself."""
+def model_of(schema: Any, name: str, keys: Mapping[str, tuple[Any, Any]] = NO_KEYS) -> type:
+    """A model with these keys, each an annotation and a default (``...``: none); a schema that is a model itself.
+
+    Without keys it is a model of one value, the schema's.
+    """
     with extra("agents", f"the model {name}", instead="get_input_jsonschema()"):
         import pydantic
     if isinstance(schema, type) and issubclass(schema, pydantic.BaseModel):

@@ -258,8 +258,13 @@ def pairs_of(update: Any, channels: Mapping[str, Channel]) -> Pairs | None:
         return update.items()
     if isinstance(update, _Pairs):
         return update
-    pairs = _instance_pairs(update, channels)
-    return pairs if any(key in channels for key, _ in pairs) else None
+    return _instance_pairs(update, channels) if any(key in channels for key in _keys_of(update)) else None
+
+
+def _keys_of(instance: Any) -> list[str]:
+    """The keys that an instance of an annotated class has; none of anything else."""
+    cls: Any = type(instance)
+    return [] if cls.__module__ == "builtins" else [key for key in instance_keys(cls) if hasattr(instance, key)]
 
 
 def _instance_pairs(instance: Any, channels: Mapping[str, Channel]) -> list[tuple[str, Any]]:
@@ -269,9 +274,7 @@ def _instance_pairs(instance: Any, channels: Mapping[str, Channel]) -> list[tupl
     key already started from.
     """
     cls: Any = type(instance)
-    if cls.__module__ == "builtins":
-        return []
-    pairs = [(key, getattr(instance, key)) for key in instance_keys(cls) if hasattr(instance, key)]
+    pairs = [(key, getattr(instance, key)) for key in _keys_of(instance)]
     given = pydantic_adapter.fields_set(instance) if pydantic_adapter.is_model(cls) else None
     if given is None:
         return pairs
@@ -298,7 +301,8 @@ def _any_pairs(update: Any) -> list[tuple[str, Any]]:
         return []
     if isinstance(update, dict):
         return list(update.items())
-    return _key_value_pairs(update) or _instance_pairs(update, {}) or [(ROOT, update)]
+    pairs = _key_value_pairs(update) or _instance_pairs(update, {})
+    return pairs if pairs or _keys_of(update) else [(ROOT, update)]
 
 
 def _targets(goto: Any) -> Iterable[Any]:

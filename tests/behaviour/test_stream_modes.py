@@ -281,6 +281,15 @@ def test_what_does_not_exist_is_refused(run: Runner, arguments: Any) -> None:
 # -- printing ----------------------------------------------------------------------------------------------------------
 
 
+def test_invoke_takes_what_stream_takes(run: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    app = chain("x", x=chain("y").compile()).compile()
+
+    assert run.invoke(app, {"a": []}, debug=True, subgraphs=True) == {"a": ["y"]}
+    assert "updates" in capsys.readouterr().out
+    chunks = run.invoke(app, {"a": []}, stream_mode="updates", subgraphs=True)
+    assert [(len(ns), update) for ns, update in chunks] == [(1, {"y": {"a": ["y"]}}), (0, {"x": {"a": ["y"]}})]
+
+
 def test_print_mode_prints_and_changes_no_chunk(run: Runner, capsys: pytest.CaptureFixture[str]) -> None:
     app = chain("x").compile()
 

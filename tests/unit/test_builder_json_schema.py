@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import operator
+import typing
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
+import typing_extensions
 from pydantic import BaseModel, Field
 
+from pregel.func import entrypoint
 from pregel.graph import START, StateGraph
 from pregel.graph.json_schema import type_schema
 from pregel.managed import RemainingSteps
@@ -58,6 +61,13 @@ def test_a_typed_dict_is_an_object_without_its_managed_keys() -> None:
     } == schema_of(State)
 
 
+def test_a_typed_dict_that_is_not_total_requires_no_key() -> None:
+    for make in (typing.TypedDict, typing_extensions.TypedDict):
+        partial: Any = make("partial", {"x": int}, total=False)  # type: ignore[operator]
+
+        assert "required" not in schema_of(partial)
+
+
 def test_a_dataclass_shows_its_defaults() -> None:
     shown = schema_of(Data)
 
@@ -86,7 +96,11 @@ def test_a_model_describes_itself() -> None:
             },
         ),
         (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),
-        (tuple[int, str], {"type": "array"}),
+        (
+            tuple[int, str],
+            {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2, "maxItems": 2},
+        ),
+        (tuple, {"type": "array"}),
         (Model, Model.model_json_schema()),
         (operator.add, {}),
     ],
@@ -122,6 +136,45 @@ def test_a_state_without_keys_is_a_model_too() -> None:
     app = StateGraph(Annotated[list[int], operator.add]).add_node("a", lambda state: []).add_edge(START, "a").compile()  # type: ignore[arg-type]
 
     assert [1] == app.get_input_schema()(["1"]).root
+
+
+def test_an_entrypoint_tells_what_it_takes_and_gives() -> None:
+    @entrypoint(context_schema=Data)
+    def counts(words: list[str]) -> int:
+        return len(words)
+
+    assert counts.get_input_jsonschema() == {
+        "title": "LangGraphInput",
+        "type": "array",
+        "items": {"type": "string"},
+    }
+    assert counts.get_output_jsonschema() == {"title": "LangGraphOutput", "type": "integer"}
+    assert (counts.get_context_jsonschema() or {})["title"] == "Data"
+    assert ["x"] == counts.get_input_schema()(["x"]).root
+    assert 3 == counts.get_output_schema()("3").root
+    assert ("LangGraphInput", "LangGraphOutput") == (counts.input_schema.__name__, counts.output_schema.__name__)
+
+
+def test_an_entrypoint_that_saves_something_else_tells_what_it_returns() -> None:
+    @entrypoint()
+    def both(text: str) -> entrypoint.final[int, str]:
+        return entrypoint.final(value=1, save="x")
+
+    @entrypoint()
+    def anything(text: Model) -> entrypoint.final:  # type: ignore[type-arg]
+        return entrypoint.final(value=1, save="x")
+
+    assert both.get_output_jsonschema() == {"title": "LangGraphOutput", "type": "integer"}
+    assert anything.get_output_jsonschema() == {"title": "LangGraphOutput"}
+    assert anything.get_context_jsonschema() is None
+    assert anything.input_schema is Model
+    assert anything.invoke(Model(number=1)) == 1
+
+
+def test_the_models_of_a_graph_have_the_names_of_langchain() -> None:
+    app = StateGraph(State).add_node("a", lambda state: None).add_edge(START, "a").compile(name="App")
+
+    assert ("AppInput", "AppOutput") == (app.input_schema.__name__, app.output_schema.__name__)
 
 
 def test_a_notebook_shows_the_graph() -> None:

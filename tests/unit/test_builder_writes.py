@@ -293,6 +293,19 @@ def test_an_instance_is_an_input_and_stays_the_callers() -> None:
     assert data.items is not values["items"]
 
 
+def test_a_model_of_which_nothing_is_set_is_an_update_that_changes_nothing() -> None:
+    assert [] == written(Reducing(), Reducing)
+
+
+@pytest.mark.parametrize("update", [Reducing(), Command(update=Reducing()), [Command(update=Reducing())]])
+def test_a_model_of_which_nothing_is_set_is_an_input_and_an_output(update: Any) -> None:
+    graph = StateGraph(Reducing).add_node("a", lambda state: {"items": "x"}).add_node("b", lambda state: update)
+
+    app = graph.add_edge(START, "a").add_edge("a", "b").compile()
+
+    assert app.invoke(Reducing()) == {"items": ["x"], "left": [], "last": []}
+
+
 def test_a_typed_input_is_checked_by_its_own_schema() -> None:
     assert [("total", 7)] == written({"total": "7"}, State, START, input_schema=Model)
     with pytest.raises(ValueError, match="validation error for Model"):

@@ -7,8 +7,8 @@ from typing import Any
 
 from pregel.channels import LastValueAfterFinish
 from pregel.constants import END, START
-from pregel.engine.node import ChannelWrite, ConstantWrite, PregelNode
 from pregel.engine.nested import graphs_of
+from pregel.engine.node import ChannelWrite, ConstantWrite, PregelNode
 from pregel.engine.pregel import Pregel
 from pregel.graph.branch import BranchWriter
 from pregel.graph.draw.data import Edge, Graph, Node
