@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ Checks = Mapping[str, Callable[[Any], Any]]
 
 
 def checks_of(schemas: Mapping[Any, KeyMap], channels: Mapping[str, BaseChannel[Any, Any, Any]]) -> Checks:
-    """A check for each key whose first schema is a pydantic model."""
+    """A check for each key whose first schema is a pydantic model, or that is declared to hold LangChain's messages."""
     checks: dict[str, Callable[[Any], Any]] = {}
     seen: set[str] = set()
     for schema, keys in schemas.items():
@@ -23,7 +24,17 @@ def checks_of(schemas: Mapping[Any, KeyMap], channels: Mapping[str, BaseChannel[
         seen.update(fresh)
         if pydantic_adapter.is_model(schema):
             checks.update((key, KeyCheck(pydantic_adapter.field_check(schema, key), channels[key])) for key in fresh)
-    return checks
+    return with_messages(checks, channels)
+
+
+def with_messages(checks: Checks, channels: Mapping[str, BaseChannel[Any, Any, Any]]) -> Checks:
+    """The checks, which get LangChain's messages for keys that are declared to hold them, whatever was written."""
+    if "langchain_core.messages.utils" not in sys.modules:
+        return checks
+    from pregel.interop.langchain import InTheirMessages, holds_their_messages
+
+    holding = [key for key, channel in channels.items() if holds_their_messages(channel)]
+    return {**checks, **{key: InTheirMessages(checks.get(key)) for key in holding}} if holding else checks
 
 
 class KeyCheck:

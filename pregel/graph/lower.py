@@ -27,7 +27,7 @@ from pregel.engine.node import AskingWriter, ConstantWrite, PregelNode, Writer
 from pregel.engine.pregel import Pregel
 from pregel.graph import pydantic_adapter
 from pregel.graph.branch import BranchSpec, BranchWriter
-from pregel.graph.check import Checks, KeyCheck, checks_of
+from pregel.graph.check import Checks, KeyCheck, checks_of, with_messages
 from pregel.graph.route import Router, join_channel, wakes_of
 from pregel.graph.schema import Channel, Mapper, channel_keys, managed_keys, mapper_of
 from pregel.graph.spec import DEFAULT_HANDLER, StateNodeSpec, command_ends_of
@@ -175,7 +175,8 @@ class Lowering:
         checks: Checks = self.checks
         if pydantic_adapter.is_model(schema):
             fields = {key: pydantic_adapter.field_check(schema, key) for key in self.keys[schema]}
-            checks = {key: KeyCheck(check, self.builder.channels[key]) for key, check in fields.items()}
+            typed = {key: KeyCheck(check, self.builder.channels[key]) for key, check in fields.items()}
+            checks = with_messages(typed, {key: self.builder.channels[key] for key in typed})
         channels = {key: self.builder.channels[key] for key in self.keys[schema]}
         if tuple(channels) == (ROOT,):
             return RootWriter(START, channels, self.wakes, checks=checks)

@@ -7,17 +7,29 @@
    objects that the node calls without a config.
 4. Whatever of it takes messages, its models and prompts called anywhere, takes ours: its one function that makes a
    message of what it is given is told of them, since it has no hook for that. What its models answer is left as it is.
+5. A key that is declared to hold its messages holds them: what is written there is made one of its messages first.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
-from pregel.messages import BaseMessage, convert_to_openai_messages, messages_to_dict
+from pregel.channels import MISSING
+from pregel.channels.overwrite import overwrite_of
+from pregel.errors import PregelError
+from pregel.messages import (
+    BaseMessage,
+    add_messages,
+    convert_to_openai_messages,
+    messages_delta_reducer,
+    messages_to_dict,
+    whole_messages,
+)
 from pregel.runnable import Runnable
 from pregel.runnable.compose import ADAPTERS
+from pregel.types import Overwrite
 
 BASE, CONFIG, MODELS = (f"langchain_core.{name}" for name in ("runnables.base", "runnables.config", "language_models"))
 MESSAGES = "langchain_core.messages.utils"
@@ -68,13 +80,53 @@ def under_langchain(bound: Runnable) -> Runnable:
     return InLangChain(bound) if not getattr(bound, "is_graph", False) and connect() else bound
 
 
+class InTheirMessages:
+    """Makes messages of LangChain's of what is written to a key, before `check`, if the key has one, sees it."""
+
+    def __init__(self, check: Callable[[Any], Any] | None) -> None:
+        self.check = check
+
+    def __call__(self, update: Any) -> Any:
+        whole = overwrite_of(update)
+        made = _in_theirs(update) if whole is MISSING else Overwrite(_in_theirs(whole))
+        return made if self.check is None else self.check(made)
+
+
+def holds_their_messages(channel: Any) -> bool:
+    """Whether a channel merges messages, and its type names a class of LangChain's messages."""
+    reducer = getattr(channel, "reducer", None) or getattr(channel, "operator", None)
+    theirs = getattr(sys.modules.get(MESSAGES), "BaseMessage", None)
+    if theirs is None or getattr(reducer, "func", reducer) not in (add_messages, messages_delta_reducer):
+        return False
+    waiting = [channel.typ]
+    while waiting:
+        hint = waiting.pop()
+        if isinstance(hint, type) and issubclass(hint, theirs):
+            return True
+        waiting.extend(get_args(hint))
+    return False
+
+
+def _in_theirs(update: Any) -> Any:
+    """An update as a list of LangChain's messages; what is no message is left to the reducer."""
+    try:
+        return [_as_theirs(message) for message in whole_messages(update)]
+    except (PregelError, TypeError, ValueError):
+        return update
+
+
+def _as_theirs(message: Any) -> Any:
+    """A message of ours as one of LangChain's with the same fields; any other object as it is."""
+    if not isinstance(message, BaseMessage):
+        return message
+    return sys.modules[MESSAGES].messages_from_dict(messages_to_dict([message]))[0]
+
+
 def _taking_ours(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """LangChain's function that makes a message of something like one, which takes our messages too."""
 
     def converted(message: Any) -> Any:
-        if isinstance(message, BaseMessage):
-            (message,) = sys.modules[MESSAGES].messages_from_dict(messages_to_dict([message]))
-        return convert(message)
+        return convert(_as_theirs(message))
 
     converted.takes_ours = True  # type: ignore[attr-defined]
     return converted

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from typing import Any, TypedDict
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import pytest
+from typing_extensions import TypedDict
 
 theirs = pytest.importorskip("langchain_core.runnables", reason="not installed: pip install 'pregel[compare]'")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -17,22 +19,28 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel  #
 from langchain_core.messages import (  # noqa: E402
     AIMessage,
     AIMessageChunk,
+    AnyMessage,
     convert_to_messages,
 )
+from langchain_core.messages import BaseMessage as BaseMessageOfLangChain  # noqa: E402
 from langchain_core.messages import HumanMessage as HumanMessageOfLangChain  # noqa: E402
 from langchain_core.prompts import ChatPromptTemplate  # noqa: E402
+from pydantic import BaseModel  # noqa: E402
 
-from pregel.agents import create_agent  # noqa: E402
+from pregel.agents import AgentState, create_agent  # noqa: E402
 from pregel.agents.middleware import PIIMiddleware, SummarizationMiddleware  # noqa: E402
+from pregel.agents.models.scripted import ScriptedModel  # noqa: E402
 from pregel.cache.memory import InMemoryCache  # noqa: E402
+from pregel.channels import DeltaChannel  # noqa: E402
 from pregel.checkpoint.memory import InMemorySaver  # noqa: E402
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer  # noqa: E402
-from pregel.graph import START, MessagesState, StateGraph  # noqa: E402
+from pregel.errors import PregelError  # noqa: E402
+from pregel.graph import START, MessagesState, StateGraph, add_messages  # noqa: E402
 from pregel.interop.langchain import connect  # noqa: E402
 from pregel.messages import AIMessage as AIMessageOfOurs  # noqa: E402
-from pregel.messages import HumanMessage, ToolMessage  # noqa: E402
+from pregel.messages import HumanMessage, RemoveMessage, ToolMessage, messages_delta_reducer  # noqa: E402
 from pregel.runnable import RunnableLambda  # noqa: E402
-from pregel.types import CachePolicy  # noqa: E402
+from pregel.types import CachePolicy, Overwrite  # noqa: E402
 
 
 class State(TypedDict, total=False):
@@ -45,6 +53,11 @@ def doubling() -> Any:
 
 def add(x: int) -> int:
     return x + 1
+
+
+def double(x: int) -> int:
+    """Twice x."""
+    return 2 * x
 
 
 class Heard(BaseCallbackHandler):  # type: ignore[misc]  # it has no types where it is not installed
@@ -123,6 +136,65 @@ def test_its_model_takes_the_messages_of_the_state_where_a_node_calls_it(said: A
     done = asyncio.run(app.ainvoke({"messages": [said]}))
 
     assert ["hi", "one", "two", "three"] == [message.text for message in done["messages"]]
+
+
+class Told(TypedDict):
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+class ToldBase(TypedDict):
+    messages: Annotated[Sequence[BaseMessageOfLangChain], add_messages(format="langchain-openai")]
+
+
+class ToldDelta(TypedDict):
+    messages: Annotated[list[AnyMessage], DeltaChannel(messages_delta_reducer)]
+
+
+class ToldModel(BaseModel):
+    messages: Annotated[list[AnyMessage], add_messages] = []
+
+
+@pytest.mark.parametrize("schema", [Told, ToldBase, ToldDelta, ToldModel])
+def test_a_key_that_is_declared_to_hold_its_messages_holds_them_whatever_is_written(schema: Any) -> None:
+    seen: list[Any] = []
+
+    def node(state: Any) -> dict[str, Any]:
+        seen.extend(state["messages"] if isinstance(state, dict) else state.messages)
+        return {"messages": [AIMessageOfOurs("yes"), AIMessageChunk("no"), HumanMessageOfLangChain("so", id="s")]}
+
+    app = StateGraph(schema).add_node("n", node).add_edge(START, "n").compile(checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    app.invoke({"messages": ("user", "hi")}, thread)
+    app.update_state(thread, {"messages": [RemoveMessage("s"), {"role": "user", "content": "bye"}]}, as_node="n")
+    app.invoke({"messages": Overwrite(["new"])}, thread)
+
+    found = app.get_state(thread).values["messages"]
+    kinds = {"human": HumanMessageOfLangChain, "ai": AIMessage}
+    assert ["hi", "new"] == [message.text for message in seen]
+    assert ["new", "yes", "no", "so"] == [message.text for message in found]
+    assert all(type(message) is kinds[message.type] for message in [*seen, *found])
+
+
+def test_what_is_no_message_is_refused_by_the_reducer_there_too() -> None:
+    app = StateGraph(Told).add_node("n", lambda state: {}).add_edge(START, "n").compile()
+
+    with pytest.raises(PregelError, match="No message can be made"):
+        app.invoke({"messages": [5]})
+
+
+def test_an_agent_whose_state_holds_its_messages_runs_tools() -> None:
+    class Own(AgentState):
+        messages: Annotated[list[AnyMessage], add_messages]
+
+    call = {"name": "double", "args": {"x": 2}, "id": "c"}
+    model = ScriptedModel([AIMessageOfOurs("", tool_calls=[call]), "4"])
+    app = create_agent(model, [double], state_schema=Own)
+
+    done = app.invoke({"messages": "what is twice 2?"})["messages"]
+
+    assert ["human", "ai", "tool", "ai"] == [message.type for message in done]
+    assert ["what is twice 2?", "", "4", "4"] == [message.text for message in done]
+    assert all(isinstance(message, BaseMessageOfLangChain) for message in done)
 
 
 def test_its_functions_lose_nothing_of_our_messages() -> None:
