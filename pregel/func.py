@@ -101,7 +101,7 @@ class _TaskFunction(Generic[P, T]):
     ) -> None:
         functools.update_wrapper(self, func)
         self.func = func
-        self.name = self.__name__ = name or callable_name(func)
+        self.name = self.__name__ = name or _name_of(func)
         if timeout is not None and not is_async_callable(func):
             raise InvalidInputError(
                 f"Task {self.name!r} has a timeout, but it is not a coroutine function and cannot be stopped.",
@@ -203,6 +203,13 @@ def task(
         )
 
     return decorated if __func_or_none__ is None else decorated(__func_or_none__)
+
+
+def _name_of(func: Any) -> str:
+    """The name of a function, also behind partial."""
+    while isinstance(func, functools.partial):
+        func = func.func
+    return callable_name(func)
 
 
 def _policies(given: RetryPolicy | list[RetryPolicy] | tuple[RetryPolicy, ...] | None) -> tuple[RetryPolicy, ...]:

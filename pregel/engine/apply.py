@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from itertools import compress, repeat
 from operator import is_
 from typing import Any, NamedTuple, Protocol
@@ -17,9 +17,10 @@ from typing import Any, NamedTuple, Protocol
 from pregel.channels import MISSING, BaseChannel
 from pregel.channels.growth import ATOMS
 from pregel.checkpoint.records import CONTROL, NO_WRITES
-from pregel.engine.plan import MANY, Plan
+from pregel.engine.plan import MANY, TASKS, Plan
 from pregel.engine.state import Channels, State
 from pregel.errors import InvalidUpdateError
+from pregel.types import Send
 
 Grouped = Mapping[str, Sequence[Any]]
 IGNORED = frozenset([*CONTROL, NO_WRITES, "__return__", "__previous_task__"])
@@ -211,12 +212,26 @@ def stored_values(state: State, names: Collection[str]) -> list[Any]:
     """
     channels, logged = state.channels, state.plan.logged
     plain = channels.plain
+    if state.plan.untracked and TASKS in names:
+        untracked = state.plan.untracked
+        found = [plain[name] if name in plain else _stored(channels[name], name in logged) for name in names]
+        return [tracked(value, untracked) if name == TASKS else value for name, value in zip(names, found, strict=True)]
     if len(names) > MANY:  # most of many are mere values
         found = [*map(plain.get, names, repeat(MISSING))]
         for place, name in compress(enumerate(names), map(is_, found, repeat(MISSING))):
             found[place] = _stored(channels[name], name in logged)
         return found
     return [plain[name] if name in plain else _stored(channels[name], name in logged) for name in names]
+
+
+def tracked(packets: Any, untracked: Container[str]) -> Any:
+    """Packets as they are stored: a state that is sent whole without what an `UntrackedValue` holds."""
+    if isinstance(packets, list):
+        return [tracked(packet, untracked) for packet in packets]
+    if not (isinstance(packets, Send) and isinstance(packets.arg, dict)):
+        return packets
+    kept = {key: value for key, value in packets.arg.items() if key not in untracked}
+    return Send(packets.node, kept, timeout=packets.timeout)
 
 
 def _stored(channel: BaseChannel[Any, Any, Any], logged: bool) -> Any:

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from pregel.checkpoint.records import ATTEMPT, ERROR, ERROR_SOURCE, INTERRUPT, NO_WRITES, REJECTED, RESUME, TaskWrites
+from pregel.engine.apply import tracked
 from pregel.engine.calls import Calls
 from pregel.engine.clock import left_behind, timed_out
 from pregel.engine.effects import (
@@ -333,7 +334,9 @@ def take_in(frame: Frame, task: Task, writes: list[tuple[str, Any]], step: Step)
     if frame.journal is None:
         return None
     untracked = frame.plan.untracked
-    kept = [write for write in writes if write[0] not in untracked] if untracked else writes
+    if not untracked:
+        return writes or WROTE_NOTHING
+    kept = [(name, tracked(value, untracked)) for name, value in writes if name not in untracked]
     return kept or WROTE_NOTHING
 
 

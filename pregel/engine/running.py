@@ -304,13 +304,13 @@ _GIVEN: dict[str, Callable[[Running], Any]] = {
 }
 
 
-_TOLD = ("thread_id", "run_id", "assistant_id", "graph_id")
+_TOLD = ("thread_id", "checkpoint_id", "checkpoint_ns", "task_id", "run_id", "assistant_id", "graph_id")
 
 
 def _told_of(config: RunnableConfig) -> dict[str, Any]:
     """What of a config's place stands in its metadata as well, for whoever traces."""
     place = config.get("configurable") or {}
-    return {key: place[key] for key in _TOLD if place.get(key) is not None}
+    return {key: place[key] for key in _TOLD if place.get(key)}
 
 
 def _server_info(config: RunnableConfig) -> ServerInfo | None:

@@ -120,6 +120,17 @@ def test_primitives_of_the_config_are_stored_as_metadata(run: Runner, saver: Sav
     ]
 
 
+def test_what_places_a_run_stands_in_its_metadata(run: Runner) -> None:
+    seen: list[Any] = []
+    place = {"thread_id": "1", "checkpoint_id": "c", "checkpoint_ns": "n", "task_id": "t", "run_id": "r", "key": "k"}
+
+    run.invoke(seeing(seen).compile(), {"a": []}, {"configurable": {**place, "graph_id": ""}})
+
+    (config,) = seen
+    told = {key: value for key, value in config["metadata"].items() if not key.startswith("langgraph_")}
+    assert told == {**{key: place[key] for key in place if key != "key"}, "node": "meta"}
+
+
 def test_a_run_id_is_stored(run: Runner, saver: Saver, thread: Thread) -> None:
     app = chain("x").compile(checkpointer=saver)
     run.invoke(app, {"a": []}, {"configurable": {"thread_id": "1", "run_id": "r-1"}})

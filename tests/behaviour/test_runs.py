@@ -355,6 +355,31 @@ def test_an_ephemeral_value_is_gone_after_one_step_and_an_untracked_one_is_never
 
 
 @pytest.mark.acceptance("S1-66")
+def test_a_state_that_is_sent_whole_is_stored_without_its_untracked_values(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    class State(TypedDict, total=False):
+        lock: Annotated[Any, UntrackedValue]
+        seen: Annotated[list[str], operator.add]
+
+    def use(state: State) -> Any:
+        if state["seen"] == ["made"]:
+            return Command(update={"seen": ["lock" in state]}, goto=Send("use", state | {"seen": ["again"]}))
+        return {"seen": [type(state["lock"]).__name__]}
+
+    graph = StateGraph(State).add_node("use", use, destinations=("use",))
+    graph.add_node("make", lambda state: {"lock": threading.Lock(), "seen": ["made"]}).add_edge(START, "make")
+    graph.add_conditional_edges("make", lambda state: [Send("use", state)], ["use"])
+    app = graph.compile(checkpointer=saver)
+
+    result = run.invoke(app, {}, thread("1"))
+
+    assert result["seen"] == ["made", True, "lock"]
+    packets = [saved.checkpoint["channel_values"].get("__pregel_tasks", []) for saved in saver.list(thread("1"))]
+    assert [send.arg for sent in packets for send in sent] == [{"seen": ["again"]}, {"seen": ["made"]}]
+
+
+@pytest.mark.acceptance("S1-66")
 @pytest.mark.parametrize(("accumulate", "expected"), [(False, ["b"]), (True, ["a", "b"])])
 def test_a_topic_accumulates_only_when_declared_so(run: Runner, accumulate: bool, expected: list[str]) -> None:
     app = Pregel(

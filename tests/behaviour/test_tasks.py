@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 from typing import Any
 
@@ -243,6 +244,19 @@ def test_a_stream_shows_each_task_as_it_ends(run: Runner, memory: Saver, thread:
         ("updates", {"flow": (1, "yes")}),
         ("values", (1, "yes")),
     ] == second
+
+
+def test_a_task_of_a_partial_is_called_after_its_function(run: Runner) -> None:
+    def add(left: int, right: int) -> int:
+        return left + right
+
+    one, two = task(functools.partial(add, 1)), task(functools.partial(add, 2), name="two")
+
+    @entrypoint()
+    def flow(n: int) -> int:
+        return two(one(n).result()).result()
+
+    assert run.stream(flow, 0) == [{"add": 1}, {"two": 3}, {"flow": 3}]
 
 
 def test_mode_tasks_shows_how_calls_start_and_end(run: Runner) -> None:

@@ -113,6 +113,14 @@ def test_mermaid_shows_labels_metadata_and_subgraphs() -> None:
     assert escaped("a:b c") == "a\\3ab\\20c"
 
 
+def test_a_label_that_would_be_markdown_is_marked_as_text_in_mermaid() -> None:
+    inner = StateGraph(State).add_node("_x_", nothing).add_node("_y", nothing).add_edge(START, "_x_")
+
+    text = inner.add_edge("_x_", "_y").compile().get_graph().draw_mermaid()
+
+    assert "\t_x_(<p>_x_</p>)\n\t_y(_y)\n" in text
+
+
 # -- SVG and PNG -------------------------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pregel.graph.draw.data import Edge, Graph, Node
 
 HEAD = "---\nconfig:\n  flowchart:\n    curve: {curve}\n---\n"
+MARKS = ("*", "_", "`")  # a label between two of these would be Markdown: bold, slanted
 COLORS = {"default": "fill:#f2f0ff,line-height:1.2", "first": "fill-opacity:0", "last": "fill:#bfb6fc"}
 
 
@@ -67,10 +68,10 @@ def _clusters(graph: Graph, outer: str) -> list[str]:
 
 
 def _node(graph: Graph, node: Node) -> str:
-    name = node.name
+    name = f"<p>{node.name}</p>" if node.name.startswith(MARKS) and node.name.endswith(MARKS) else node.name
     if node.id in (START, END):
         kind = "first" if node.id == START else "last"
-        return f"\t{escaped(node.id)}([<p>{name}</p>]):::{kind}\n"
+        return f"\t{escaped(node.id)}([{name}]):::{kind}\n"
     if node.metadata:
         shown = {key: ", ".join(map(str, v)) if isinstance(v, list) else v for key, v in node.metadata.items()}
         rows = "\n".join(f"{key} = {value}" for key, value in shown.items())
