@@ -142,7 +142,8 @@ def _consumed_by(frame: Frame, name: str) -> Sequence[str]:
 def _show(frame: Frame, step: Step, name: str, update: StateUpdate, writes: list[tuple[str, Any]], index: int) -> None:
     """The update's writes on the checkpoint it was made to, for display; they are never applied from there."""
     checkpoint = frame.state.checkpoint
-    pending = next((task for task in plan(frame.plan, frame) if task.name == name), None)
+    taken = {row.task for row in step.writes if row.checkpoint == checkpoint}
+    pending = next((t for t in plan(frame.plan, frame) if t.name == name and t.id not in taken), None)
     task = update.task_id or (pending.id if pending else uuid_text(hash16((checkpoint, "__interrupt__", str(index)))))
     shown = [(channel, value) for channel, value in writes if channel != TASKS]
     if shown:
@@ -257,5 +258,6 @@ def _copy(frame: Frame, saved: Saved | None, update: StateUpdate, step: Step) ->
             name = _node_of(frame, item, len(items))
             writes, step = yield from _written(frame, name, item.values, step)
             finished.append(Input(writes, name, frame.plan.triggers[name]))
+            _show(frame, step, name, item, writes, len(finished))
         _commit(frame, step, apply(frame.plan, state, finished), "update")
     return step

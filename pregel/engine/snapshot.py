@@ -47,6 +47,15 @@ def checkpoint_config(thread: str, ns: str, checkpoint: str | None) -> RunnableC
     return {"configurable": configurable}
 
 
+def _address(thread: str, saved: Saved, id: str) -> RunnableConfig:
+    """The config of a checkpoint, or of its parent, with where it hangs when it is a subgraph's."""
+    if not saved.ns:
+        return {"configurable": {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": id}}
+    hangs = {**saved.metadata.get("parents", {}), saved.ns: id}
+    place = {"thread_id": thread, "checkpoint_ns": saved.ns, "checkpoint_id": id, "checkpoint_map": hangs}
+    return {"configurable": place}
+
+
 def empty_snapshot(config: RunnableConfig) -> StateSnapshot:
     """The snapshot of a thread that has no checkpoint."""
     return StateSnapshot({}, (), config, None, None, None, (), ())
@@ -87,18 +96,15 @@ def snapshot(graph: Pregel, thread: str, saved: Saved, inside: Inside, *, live: 
         asked = tuple([question for task in shown for question in task.interrupts])
     elif tasks:
         shown = [_task((task.id, task.name, task.path, None, (), inside.place(task), None)) for task in tasks]
-    ns, parent = saved.ns, saved.parent
-    config: RunnableConfig = {"configurable": {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": saved.id}}
-    if ns:
-        config["configurable"]["checkpoint_map"] = {**saved.metadata.get("parents", {}), ns: saved.id}
+    parent = saved.parent
     return _snapshot(
         (
             frame.values(saved),
             tuple([task.name for task in coming]) if coming else (),
-            config,
+            _address(thread, saved, saved.id),
             saved.metadata,
             saved.created_at,
-            {"configurable": {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": parent}} if parent else None,
+            _address(thread, saved, parent) if parent else None,
             tuple(shown),
             asked,
         )

@@ -59,6 +59,9 @@ def test_the_state_of_a_subgraph_is_read_updated_and_gone_on_from(
         (one.metadata["source"], one.metadata["step"]) for one in run.history(app, place)
     ]
 
+    history = run.history(app, place)
+    assert [one.parent_config for one in history] == [one.config for one in history[1:]] + [None]
+
     made = run.update(app, place, {"a": ["by hand"]}, as_node="y")
     assert made["configurable"] == run.state(app, place).config["configurable"]
     assert ["in", "before", "in", "before", "x", "by hand", "after"] == run.invoke(app, None, thread("1"))["a"]

@@ -230,7 +230,24 @@ def test_a_copy_is_a_sibling_and_may_carry_updates(
     else:
         assert (new[0].metadata["source"], new[0].metadata["step"]) == ("update", 3)
         assert (new[0].values, new[0].next) == ({"a": ["x", "u"]}, ("z",))
+        assert [task.result for task in new[1].tasks] == [{"a": ["u"]}]
         assert run.invoke(app, None, thread("1")) == {"a": ["x", "u", "z"]}
+
+
+def test_a_copy_shows_each_update_at_a_task_of_its_own(run: Runner, saver: Saver, thread: Thread) -> None:
+    graph = StateGraph(State).add_node("w", lambda arg: {"a": [arg]})
+    graph.add_conditional_edges(START, lambda state: [Send("w", "1"), Send("w", "2")], ["w"])
+    app = graph.compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+    first, before = run.history(app, thread("1"))[-1], run.history(app, thread("1"))[1]
+
+    run.update(app, before.config, [({"a": ["u"]}, "w"), ({"a": ["v"]}, "w")], as_node="__copy__")
+    new, copied = run.history(app, thread("1"))[:2]
+    run.update(app, first.config, [({"a": ["in"]}, START)], as_node="__copy__")
+
+    assert new.values == {"a": ["u", "v"]}
+    assert [task.result for task in copied.tasks] == [{"a": ["u"]}, {"a": ["v"]}]
+    assert [task.result for task in run.history(app, thread("1"))[1].tasks] == [{"a": ["in"]}]
 
 
 def test_an_update_needs_a_saver_and_a_checkpoint_that_exists(run: Runner, saver: Saver, thread: Thread) -> None:
