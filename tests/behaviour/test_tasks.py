@@ -250,11 +250,11 @@ def test_a_task_of_a_partial_is_called_after_its_function(run: Runner) -> None:
     def add(left: int, right: int) -> int:
         return left + right
 
-    one, two = task(functools.partial(add, 1)), task(functools.partial(add, 2), name="two")
+    one, two = task(functools.partial(add, 1)), task(name="two")(functools.partial(add, 2))
 
     @entrypoint()
     def flow(n: int) -> int:
-        return two(one(n).result()).result()
+        return int(two(one(n).result()).result())
 
     assert run.stream(flow, 0) == [{"add": 1}, {"two": 3}, {"flow": 3}]
 
