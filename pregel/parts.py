@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Generic, Literal, NotRequired, TypeAlias
 
-from typing_extensions import TypeVar
+from typing_extensions import (
+    TypedDict,  # pydantic reads no other one before Python 3.12
+    TypeVar,
+)
 
 from pregel.config import RunnableConfig
 from pregel.question import Interrupt

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from pregel.agents.flow import AgentFlow, Either, FlowRunnable, calling
 from pregel.agents.history import answered_ids, in_order, last_answer, pending_calls
 from pregel.agents.models.base import ChatModel, aanswered, answered
 from pregel.agents.models.init import as_model
-from pregel.agents.structured_output import AutoStrategy, StructuredModel, schemas_of
+from pregel.agents.structured_output import AutoStrategy, schemas_of
 from pregel.agents.tool_node import ToolNode
 from pregel.agents.tools.foreign import tool_list
 from pregel.channels import EphemeralValue
@@ -25,8 +27,17 @@ from pregel.errors import AsyncOnlyError, InvalidInputError
 from pregel.graph.schema import annotations_of
 from pregel.graph.state import CompiledStateGraph, StateGraph
 from pregel.managed import RemainingSteps
-from pregel.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, add_messages, with_ids
-from pregel.messages.convert import kind_of
+from pregel.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    SystemMessage,
+    add_messages,
+    convert_to_messages,
+    whole_messages,
+    with_ids,
+)
+from pregel.messages.convert import is_message, kind_of
 from pregel.runnable import Runnable, coerce_to_runnable, is_async_callable
 from pregel.types import Checkpointer, Send
 
@@ -132,14 +143,11 @@ def _add_routes(
     graph: StateGraph[Any, Any, Any, Any], tool_node: ToolNode, entry: str, last: str, exit: str, version: str
 ) -> None:
     if not tool_node.tools_by_name:
-        if last == BEHIND:
-            graph.add_conditional_edges(last, _Next(_no_tools(entry, exit)), _unique([entry, exit]))
-        else:
-            graph.add_edge(last, exit)
+        graph.add_edge(last, exit)
         return
     graph.add_node(TOOLS, tool_node)
-    ends = [TOOLS, exit] if last == AGENT else [entry, TOOLS, exit]
-    graph.add_conditional_edges(last, _Next(_after_model(entry, exit, version)), _unique(ends))
+    again = exit if last == AGENT else entry  # where a hook answered the calls itself
+    graph.add_conditional_edges(last, _Next(_after_model(again, exit, version)), _unique([again, TOOLS, exit]))
     direct = {tool.name for tool in tool_node.tools_by_name.values() if tool.return_direct}
     if direct:
         graph.add_conditional_edges(TOOLS, _Next(_after_tools(entry, direct)), [entry, END])
@@ -194,12 +202,15 @@ class _Agent:
         return as_model(chosen)
 
     def _input(self, state: Any, messages: Any) -> AgentFlow[Sequence[BaseMessage]]:
-        if isinstance(self.prompt, SystemMessage):
-            return [self.prompt, *messages]
         if self.prompt is None:
             return messages  # type: ignore[no-any-return]
+        if is_message(self.prompt):
+            return [self.prompt, *messages]
         made = yield Either(lambda: self.prompt.invoke(state), lambda: self.prompt.ainvoke(state))
-        return with_ids(made) if not isinstance(made, list) else made
+        if hasattr(made, "invoke"):  # the function gave a template of prompts
+            template = coerce_to_runnable(made)
+            made = yield Either(lambda: template.invoke(state), lambda: template.ainvoke(state))
+        return whole_messages(convert_to_messages(made))
 
     def _needs_more_steps(self, state: Any, answer: AIMessage) -> bool:
         left = _value(state, "remaining_steps")
@@ -215,7 +226,7 @@ class _Agent:
 
         def flow(state: Any, running: Any) -> AgentFlow[Any]:
             model = yield from self._model(state, running)
-            asked = StructuredModel(model, schema, include_raw=False)
+            asked = model.with_structured_output(schema)
             messages = [*([SystemMessage(prompt)] if prompt else []), *_value(state, "messages")]
             data = yield Either(lambda: asked.invoke(messages), lambda: asked.ainvoke(messages))
             return {"structured_response": data}
@@ -239,7 +250,7 @@ def _choose(choose: Any, state: Any, running: Any) -> Either:
 
 def _prompt(prompt: Any) -> Any:
     """A system message, a runnable that makes the model's input, or None."""
-    if prompt is None or isinstance(prompt, SystemMessage):
+    if prompt is None or (is_message(prompt) and kind_of(prompt) == "system"):
         return prompt
     if isinstance(prompt, str):
         return SystemMessage(prompt)
@@ -276,19 +287,15 @@ class _Next(Runnable):
         return self.choose(_value(value, "messages") or [])
 
 
-def _after_model(entry: str, exit: str, version: str) -> Callable[[Any], Any]:
+def _after_model(again: str, exit: str, version: str) -> Callable[[Any], Any]:
     def choose(messages: Any) -> Any:
         answer, after = last_answer(messages)
         calls = pending_calls(answer, after) if answer is not None else []
         if calls:
             return [Send(TOOLS, [call]) for call in calls] if version == "v2" else TOOLS
-        return entry if messages and kind_of(messages[-1]) == "tool" else exit
+        return again if messages and kind_of(messages[-1]) == "tool" else exit
 
     return choose
-
-
-def _no_tools(entry: str, exit: str) -> Callable[[Any], Any]:
-    return lambda messages: entry if messages and kind_of(messages[-1]) == "tool" else exit
 
 
 def _after_tools(entry: str, direct: set[str]) -> Callable[[Any], Any]:

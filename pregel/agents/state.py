@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Required, TypedDict, cast, get_args, get_origin
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, Required, cast, get_args, get_origin
+
+from typing_extensions import TypedDict, TypeVar
 
 from pregel.channels import EphemeralValue
 from pregel.graph.schema import annotations_of
 from pregel.messages import AnyMessage, add_messages
 
+R = TypeVar("R", default=Any)
 JumpTo = Literal["tools", "model", "end"]
 
 
@@ -29,12 +32,12 @@ OmitFromOutput = OmitFromSchema(input=False, output=True)
 PrivateStateAttr = OmitFromSchema(input=True, output=True)
 
 
-class AgentState(TypedDict):
-    """What every agent's state has; subclass it to add keys."""
+class AgentState(TypedDict, Generic[R]):
+    """What every agent's state has; subclass it to add keys. `R` is the type of the structured answer."""
 
     messages: Required[Annotated[list[AnyMessage], add_messages]]
     jump_to: NotRequired[Annotated[JumpTo | None, EphemeralValue, PrivateStateAttr]]
-    structured_response: NotRequired[Annotated[Any, OmitFromInput]]
+    structured_response: NotRequired[Annotated[R, OmitFromInput]]
 
 
 class InputAgentState(TypedDict):
@@ -43,11 +46,11 @@ class InputAgentState(TypedDict):
     messages: Required[Annotated[list[AnyMessage], add_messages]]
 
 
-class OutputAgentState(TypedDict):
+class OutputAgentState(TypedDict, Generic[R]):
     """What an agent gives."""
 
     messages: Required[Annotated[list[AnyMessage], add_messages]]
-    structured_response: NotRequired[Any]
+    structured_response: NotRequired[R]
 
 
 class Schemas(NamedTuple):

@@ -13,7 +13,9 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
+
+from typing_extensions import TypedDict
 
 from pregel.agents.flow import AgentFlow, block, wait
 from pregel.agents.history import last_answer, malformed_calls, pending_calls, unreadable
@@ -22,16 +24,16 @@ from pregel.agents.middleware.compose import compose
 from pregel.agents.middleware.requests import ToolCallRequest
 from pregel.agents.tool_errors import ErrorPolicy, HandleToolErrors
 from pregel.agents.tools.base import Tool, ToolInvocationError, runtime_of
-from pregel.agents.tools.foreign import as_tools
+from pregel.agents.tools.foreign import as_tool, as_tools
 from pregel.agents.tools.inject import InjectedState, InjectedStore, ToolRuntime
-from pregel.agents.tools.result import answer, is_answer
-from pregel.agents.tools.result import to_content as msg_content_output
+from pregel.agents.tools.result import answer, is_answer, msg_content_output
 from pregel.config import RunnableConfig, current_task, question_scope
-from pregel.errors import GraphBubbleUp, GraphInterrupt, InvalidInputError, OutsideRunError, told
+from pregel.errors import GraphBubbleUp, GraphInterrupt, InvalidInputError, told
 from pregel.flow import arun, run
 from pregel.messages import REMOVE_ALL_MESSAGES, ToolCall, ToolMessage, whole_messages, with_ids
 from pregel.messages.convert import kind_of
 from pregel.runnable import Runnable, is_async_callable
+from pregel.runnable.base import Detached
 from pregel.telemetry import Span, active
 from pregel.tokens import Sink, tool_sink
 from pregel.types import Command
@@ -100,7 +102,7 @@ class ToolNode(Runnable):
 
     def call(self, value: Any, running: Any) -> Any:
         calls, state, listed = self._given(value, running)
-        base = runtime_of(_in_a_run(running), state=state, tools=tuple(self.tools_by_name.values()))
+        base = self._runtime(running, state)
         if len(calls) == 1:
             return self._output([self._blocking(calls[0], base)], listed)
         return self._output(_side_by_side([(self._blocking, (call, base)) for call in calls], base.config), listed)
@@ -109,7 +111,7 @@ class ToolNode(Runnable):
         import asyncio
 
         calls, state, listed = self._given(value, running)
-        base = runtime_of(_in_a_run(running), state=state, tools=tuple(self.tools_by_name.values()))
+        base = self._runtime(running, state)
         if len(calls) == 1:
             return self._output([await self._awaiting(calls[0], base)], listed)
         room = asyncio.Semaphore(base.config.get("max_concurrency") or len(calls) or 1)
@@ -117,12 +119,12 @@ class ToolNode(Runnable):
         return self._output(_all_or_raise(results), listed)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """The results, inside of a running node."""
-        return self.call(input, current_task.get())
+        """The results, inside of a running node or, for a test, by hand: with neither store nor context then."""
+        return self.call(input, current_task.get() or Detached(config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """The results, awaited."""
-        return await self.acall(input, current_task.get())
+        return await self.acall(input, current_task.get() or Detached(config))
 
     def _given(self, value: Any, running: Any) -> tuple[list[Any], Any, bool]:
         """The calls, the state that their tools see, and whether the output is a bare list."""
@@ -130,12 +132,18 @@ class ToolNode(Runnable):
             return [value["tool_call"]], value["state"], False
         if isinstance(value, list):
             if value and isinstance(value[-1], Mapping) and value[-1].get("type") in ("tool_call", "invalid_tool_call"):
-                return value, running.state_values(), False
+                return value, _state_of(running), False
             return self._pending(whole_messages(value)), value, True
         messages = (
             value.get(self.messages_key) if isinstance(value, Mapping) else getattr(value, self.messages_key, None)
         )
         return self._pending(messages), value, False
+
+    def _runtime(self, running: Any, state: Any) -> ToolRuntime[Any, Any]:
+        tools = tuple(self.tools_by_name.values())
+        if _is_in_a_run(running):
+            return runtime_of(running, state=state, tools=tools)
+        return ToolRuntime(state=state, config=running.config, tools=tools)
 
     def _pending(self, messages: Any) -> list[Any]:
         if not messages:
@@ -196,13 +204,15 @@ class ToolNode(Runnable):
 
     def _run_tool(self, request: ToolCallRequest) -> AgentFlow[Any]:
         """The innermost step: the tool itself."""
-        call, tool = request.tool_call, request.tool
+        call, tool = request.tool_call, request.tool if request.tool is None else as_tool(request.tool)
         if tool is None:
             names = ", ".join(name for name, one in self.tools_by_name.items() if one.is_offered) or "none"
             return _error(f"Error: there is no tool {call['name']!r}. The tools are: {names}.", call)
-        whole = {**call, "type": "tool_call"}
+        whole, runtime = {**call, "type": "tool_call"}, request.runtime
+        if runtime.state is not request.state:
+            runtime = runtime.override(state=request.state)
         try:
-            result = yield from tool.call_flow(whole, request.runtime)
+            result = yield from tool.call_flow(whole, runtime)
         except ToolInvocationError as error:  # told before any wrap hook can take it for a failure of the tool
             if not self.policy.tells(error):
                 raise
@@ -213,10 +223,11 @@ class ToolNode(Runnable):
         """The answer with its name, and with ids on what it writes; InvalidInputError when it answers nothing."""
         if isinstance(result, list):
             checked = [self._one(one, call) for one in result]
-            self._require(sum(answers for _, answers in checked) == 1, call)
-            return [one for one, _ in checked]
-        one, answers = self._one(result, call)
-        self._require(answers > 0, call)
+            answers = sum(found for _, found, _ in checked)
+            self._require(answers == 1 or (not answers and any(free for *_, free in checked)), call)
+            return [one for one, *_ in checked]
+        one, answers, free = self._one(result, call)
+        self._require(answers > 0 or free, call)
         return one
 
     def _require(self, holds: bool, call: Any) -> None:
@@ -227,26 +238,26 @@ class ToolNode(Runnable):
                 f"update[{self.messages_key!r}]; an InjectedToolCallId tells the tool which call it is.",
             )
 
-    def _one(self, result: Any, call: Any) -> tuple[Any, int]:
-        """A result, and how many answers to its call it holds."""
+    def _one(self, result: Any, call: Any) -> tuple[Any, int, bool]:
+        """A result, how many answers to its call it holds, and whether it needs none: it leaves the graph or clears."""
         if not isinstance(result, Command):
-            return _titled(result, call), int(result.tool_call_id == call["id"])
-        update = result.update
+            return _titled(_legible(result), call), int(result.tool_call_id == call["id"]), False
+        leaves, update = result.graph is not None, result.update
         given = update.get(self.messages_key) if isinstance(update, Mapping) else update
         if not given:
-            return result, int(result.graph is not None)
+            return result, 0, leaves
         messages = [_titled(message, call) for message in with_ids(given)]
         mine = sum(kind_of(one) == "tool" and one.tool_call_id == call["id"] for one in messages)
-        if result.graph is not None or (len(messages) == 1 and messages[0].id == REMOVE_ALL_MESSAGES):
-            mine = max(mine, 1)
+        clears = len(messages) == 1 and messages[0].id == REMOVE_ALL_MESSAGES
         news = {**update, self.messages_key: messages} if isinstance(update, Mapping) else messages
-        return replace(result, update=news), mine
+        return replace(result, update=news), mine, leaves or clears
 
     def _output(self, results: Sequence[Any], listed: bool) -> Any:
         flat = [one for result in results for one in (result if isinstance(result, list) else [result])]
         if not any(isinstance(one, Command) for one in flat):
             return flat if listed else {self.messages_key: with_ids(flat)}
-        return [one if isinstance(one, Command) else {self.messages_key: with_ids([one])} for one in flat]
+        rest = (lambda one: [one]) if listed else (lambda one: {self.messages_key: with_ids([one])})
+        return [one if isinstance(one, Command) else rest(one) for one in flat]
 
 
 class _Shown:
@@ -320,18 +331,31 @@ def _error(text: str, call: Any) -> ToolMessage:
     return ToolMessage(text, tool_call_id=str(call["id"]), name=call["name"], status="error")
 
 
+def _legible(message: Any) -> Any:
+    content = message.content
+    if not isinstance(content, list) or (told := msg_content_output(content)) is content:
+        return message
+    return message.model_copy(update={"content": told})
+
+
 def _titled(message: Any, call: Any) -> Any:
     if kind_of(message) == "tool" and message.name is None and message.tool_call_id == call["id"]:
         return message.model_copy(update={"name": call["name"]})
     return message
 
 
-def _in_a_run(running: Any) -> Any:
-    if not hasattr(running, "state_values"):
-        raise OutsideRunError(
-            "A ToolNode runs inside of a graph.", fix="Add it to a StateGraph, or call the tool itself."
-        )
-    return running
+def _is_in_a_run(running: Any) -> bool:
+    return hasattr(running, "state_values")
+
+
+def _state_of(running: Any) -> Any:
+    """The state as a node gets it: an instance of its schema where that is a class; None outside of a graph."""
+    if not _is_in_a_run(running):
+        return None
+    node = getattr(running, "node", None)
+    if node is None or node.mapper is None:
+        return running.state_values()
+    return node.mapper({**running.fresh_values(tuple(node.keys)), **running.managed_values(node.managed or {})})
 
 
 def _side_by_side(jobs: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], config: RunnableConfig) -> list[Any]:

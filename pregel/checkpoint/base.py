@@ -8,7 +8,9 @@ import uuid
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
+
+from typing_extensions import TypedDict
 
 from pregel.checkpoint.records import CONTROL
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol, maybe_add_typed_methods

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias
 from uuid import uuid4
+
+from typing_extensions import TypedDict
 
 from pregel.config import running_task
 from pregel.errors import InvalidInputError

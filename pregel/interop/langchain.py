@@ -8,6 +8,7 @@
 4. Whatever of it takes messages, its models and prompts called anywhere, takes ours: its one function that makes a
    message of what it is given is told of them, since it has no hook for that. What its models answer is left as it is.
 5. A key that is declared to hold its messages holds them: what is written there is made one of its messages first.
+6. Its tools may return our commands and tool messages: its function that makes a text of any other value hears of them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pregel.channels.overwrite import overwrite_of
 from pregel.errors import PregelError
 from pregel.messages import (
     BaseMessage,
+    ToolMessage,
     add_messages,
     convert_to_openai_messages,
     messages_delta_reducer,
@@ -29,10 +31,11 @@ from pregel.messages import (
 )
 from pregel.runnable import Runnable
 from pregel.runnable.compose import ADAPTERS
-from pregel.types import Overwrite
+from pregel.types import Command, Overwrite
 
 BASE, CONFIG, MODELS = (f"langchain_core.{name}" for name in ("runnables.base", "runnables.config", "language_models"))
 MESSAGES = "langchain_core.messages.utils"
+TOOLS, FORMATTER = "langchain_core.tools.base", "_format_output"  # looked up whenever a tool has run
 CONVERTER = "_convert_to_message"  # what all of its functions that take messages look up when they are called
 
 
@@ -44,10 +47,18 @@ def connect() -> bool:
     theirs.register(Runnable)
     if _with_their_messages not in ADAPTERS:
         ADAPTERS.append(_with_their_messages)
-    convert = getattr(sys.modules.get(MESSAGES), CONVERTER, None)
-    if convert is not None and not hasattr(convert, "takes_ours"):
-        setattr(sys.modules[MESSAGES], CONVERTER, _taking_ours(convert))
+    _wrap(MESSAGES, CONVERTER, _taking_ours)
+    _wrap(TOOLS, FORMATTER, _passing_ours)
     return True
+
+
+def _wrap(module: str, name: str, wrapped: Callable[[Any], Any]) -> None:
+    """Put the wrapped function in the place of a function of a loaded module, once; nothing where there is none."""
+    function = getattr(sys.modules.get(module), name, None)
+    if function is not None and not hasattr(function, "takes_ours"):
+        made = wrapped(function)
+        made.takes_ours = True
+        setattr(sys.modules[module], name, made)
 
 
 class InLangChain(Runnable):
@@ -128,8 +139,18 @@ def _taking_ours(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def converted(message: Any) -> Any:
         return convert(_as_theirs(message))
 
-    converted.takes_ours = True  # type: ignore[attr-defined]
     return converted
+
+
+def _passing_ours(shape: Callable[..., Any]) -> Callable[..., Any]:
+    """LangChain's function that makes a tool's answer of what its function returned, which leaves our answers alone."""
+
+    def shaped(content: Any, *args: Any, **kwargs: Any) -> Any:
+        answers = (Command, ToolMessage, getattr(sys.modules[TOOLS], "ToolOutputMixin", Command))
+        many = content if isinstance(content, list) and content else [content]
+        return content if all(isinstance(one, answers) for one in many) else shape(content, *args, **kwargs)
+
+    return shaped
 
 
 def _with_their_messages(bound: Any, value: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, Required, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, Required, TypeAlias
+
+from typing_extensions import TypedDict
 
 from pregel.messages.calls import InvalidToolCall, ToolCall, ToolCallChunk
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias
+
+from typing_extensions import TypedDict
 
 from pregel.question import Interrupt
 

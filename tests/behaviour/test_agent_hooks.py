@@ -29,7 +29,8 @@ from pregel.agents.middleware import (
 )
 from pregel.agents.models import call_tool, call_tools
 from pregel.errors import AsyncOnlyError, DefinitionError, InvalidInputError, InvalidUpdateError
-from pregel.messages import AIMessage, HumanMessage, ToolMessage
+from pregel.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from pregel.runtime import Runtime
 
 from .conftest import Awaiting, Blocking, Runner
 
@@ -439,6 +440,35 @@ def test_the_prompt_the_model_and_the_tools_may_change_at_each_call(run: Runner)
     assert ([], "none", {"temperature": 0}) == (list(request.tools), request.tool_choice, request.settings)
     with pytest.raises(InvalidInputError, match="system_prompt and system_message"):
         ModelRequest(model=other, messages=[]).override(system_prompt="a", system_message=None)
+
+
+def test_a_request_made_by_hand_takes_the_text_of_its_system_message() -> None:
+    model = ScriptedModel([])
+    request: ModelRequest[Any] = ModelRequest(model=model, messages=[], system_prompt="brief", tools=None, state=None)
+
+    assert ("brief", [], {}) == (request.system_prompt, list(request.tools), request.state)
+    assert "other" == request.override(system_prompt="other").system_prompt
+    with pytest.raises(InvalidInputError, match="system_prompt and system_message"):
+        ModelRequest(model=model, messages=[], system_prompt="a", system_message=SystemMessage("b"))
+
+
+def test_a_middleware_may_name_its_state_its_context_and_the_answer(run: Runner) -> None:
+    class State(AgentState[int]):
+        seen: int
+
+    class Typed(AgentMiddleware[State, str, int]):
+        state_schema = State
+
+        def before_model(self, state: State, runtime: Runtime[str]) -> Any:
+            return {"seen": len(state["messages"]) + len(runtime.context)}
+
+        def wrap_model_call(self, request: ModelRequest[str]) -> Any:
+            response: ModelResponse[int] = yield request
+            return response
+
+    agent = create_agent(ScriptedModel(["done"]), middleware=[Typed()], context_schema=str)
+
+    assert 3 == run.invoke(agent, HI, context="ab")["seen"]
 
 
 def test_a_tool_that_nobody_runs_is_refused(run: Runner) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel
 
 from pregel import StateGraph
-from pregel.agents import ScriptedModel, ToolNode, ValidationNode, create_react_agent, tool
+from pregel.agents import (
+    InjectedState,
+    ScriptedModel,
+    ToolNode,
+    ToolRuntime,
+    ValidationNode,
+    create_react_agent,
+    tool,
+)
 from pregel.agents.chat_agent_executor import AgentState, AgentStatePydantic, InvalidChatHistoryError
 from pregel.agents.models import call_tool, call_tools
 from pregel.constants import START
@@ -71,12 +79,65 @@ def test_the_nodes_are_called_as_ever() -> None:
 
 
 def test_prompts_in_every_form(run: Runner) -> None:
-    for prompt in ("p", SystemMessage("p"), lambda state: [SystemMessage("p"), *state["messages"]]):
+    class Template:
+        """What a prompt function may return: a runnable that makes the messages of the state."""
+
+        def invoke(self, state: Any, config: Any = None) -> Any:
+            return [("system", "p"), *state["messages"]]
+
+        async def ainvoke(self, state: Any, config: Any = None) -> Any:
+            return self.invoke(state)
+
+    for prompt in (
+        "p",
+        SystemMessage("p"),
+        lambda state: [SystemMessage("p"), *state["messages"]],
+        lambda state: [{"role": "system", "content": "p"}, *state["messages"]],
+        lambda state: Template(),
+    ):
         model = ScriptedModel(["ok"])
         run.invoke(create_react_agent(model, [], prompt=prompt), HI)
         assert ["p", "hi"] == [message.text for message in model.requests[0].messages]
     with pytest.raises(InvalidInputError, match="no prompt"):
         create_react_agent(once(), [], prompt=3)
+
+
+def test_an_answer_that_replaces_an_earlier_one_ends_the_run(run: Runner) -> None:
+    calls = [{"name": "double", "args": {"n": 1}, "id": "c"}]
+    agent = create_react_agent(
+        ScriptedModel([AIMessage("", tool_calls=calls, id="a"), AIMessage("two", id="a")]), [double]
+    )
+
+    assert ["human", "ai", "tool"] == kinds(run.invoke(agent, HI))
+
+
+def test_without_tools_nothing_leads_back_to_the_model() -> None:
+    agent = create_react_agent(once(), [], post_model_hook=lambda state: {})
+
+    shown = [(edge.source, edge.target, edge.conditional) for edge in agent.get_graph().edges]
+    assert [("__start__", "agent", False), ("agent", "post_model_hook", False)] == sorted(shown)[:2]
+    assert ("post_model_hook", "__end__", False) in shown
+    assert 3 == len(shown)
+
+
+class Rated(AgentStatePydantic):  # type: ignore[misc]  # loaded on demand, so untyped
+    """A state that is a model, with a default."""
+
+    rate: int = 7
+
+
+@tool
+def times(n: int, state: Annotated[Rated, InjectedState], runtime: ToolRuntime) -> int:
+    """Times the rate, while steps are left."""
+    return n * state.rate if runtime.state.remaining_steps > 1 else 0
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_tool_sees_the_state_as_its_schema_says(run: Runner, version: Any) -> None:
+    agent = create_react_agent(
+        ScriptedModel([call_tool("times", {"n": 2}), "done"]), [times], state_schema=Rated, version=version
+    )
+    assert "14" == run.invoke(agent, HI)["messages"][2].text
 
 
 def test_the_hooks_run_around_the_model(run: Runner) -> None:

@@ -16,19 +16,26 @@ from langchain_core.runnables import RunnableLambda  # noqa: E402
 from langchain_core.tools import InjectedToolCallId, tool  # noqa: E402
 from langgraph.prebuilt import InjectedState, ToolRuntime  # noqa: E402
 from langgraph.prebuilt import create_react_agent as reference_agent  # noqa: E402
+from pydantic import BaseModel  # noqa: E402
 
+from pregel.agents import InjectedState as OurState  # noqa: E402
+from pregel.agents import InjectedToolCallId as OurCallId  # noqa: E402
+from pregel.agents import ToolRuntime as OurRuntime  # noqa: E402
 from pregel.agents import create_agent, create_react_agent  # noqa: E402
-from pregel.agents.middleware import SummarizationMiddleware  # noqa: E402
+from pregel.agents.middleware import SummarizationMiddleware, wrap_tool_call  # noqa: E402
 from pregel.checkpoint.memory import InMemorySaver  # noqa: E402
+from pregel.messages import ToolMessage as OurToolMessage  # noqa: E402
+from pregel.types import Command  # noqa: E402
 
 
 class Fake(FakeMessagesListChatModel):  # type: ignore[misc]  # untyped where it is not installed
     """LangChain's fake model, which takes tools."""
 
     bound: Any = None
+    settings: Any = None
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
-        self.bound = tools
+        self.bound, self.settings = tools, kwargs
         return self
 
 
@@ -136,3 +143,86 @@ def test_our_agent_is_a_step_of_langchains_chain() -> None:
     chain = ask | RunnableLambda(agent.invoke) | RunnableLambda(lambda result: result["messages"][-1].text)
 
     assert "ok" == chain.invoke("hi")
+
+
+@tool  # type: ignore[untyped-decorator]  # untyped where it is not installed
+def note(text: str, id: Annotated[str, OurCallId], state: Annotated[Any, OurState], runtime: OurRuntime) -> Any:
+    """Note a text."""
+    told = OurToolMessage(f"{text} {len(state['messages'])} {runtime.tool_call_id}", tool_call_id=id)
+    return Command(update={"messages": [told]})
+
+
+@pytest.mark.parametrize("make", [create_agent, create_react_agent])
+def test_langchains_tool_takes_what_we_inject_and_returns_our_commands(make: Any) -> None:
+    def answers() -> list[Any]:
+        return [calling(call("note", "c1", text="t")), AIMessage("done")]
+
+    model = Fake(responses=answers())
+    given: Any = {"messages": "hi"}
+
+    assert "t 2 c1" == make(model, [note]).invoke(given)["messages"][2].text
+    assert "t 2 c1" == asyncio.run(make(Fake(responses=answers()), [note]).ainvoke(given))["messages"][2].text
+    assert ["text"] == list(model.bound[0]["function"]["parameters"]["properties"])
+
+
+def test_a_wrap_hook_may_supply_langchains_tool() -> None:
+    @wrap_tool_call
+    def supply(request: Any, handler: Any) -> Any:
+        return handler(request.override(tool=double))
+
+    model = Fake(responses=[calling(call("double", "1", n=21)), AIMessage("done")])
+    result = create_agent(model, middleware=[supply]).invoke({"messages": "hi"})
+
+    assert "42" == result["messages"][2].text
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_a_model_that_cannot_stream_keeps_its_calls_when_words_are_shown(awaited: bool) -> None:
+    agent = create_agent(Fake(responses=[calling(call("double", "1", n=21)), AIMessage("done")]), [double])
+
+    async def shown() -> list[Any]:
+        return [part async for part in agent.astream({"messages": "hi"}, stream_mode="messages")]
+
+    parts = asyncio.run(shown()) if awaited else list(agent.stream({"messages": "hi"}, stream_mode="messages"))
+
+    assert ["", "42", "done"] == [message.text for message, _ in parts]
+
+
+class Town(BaseModel):
+    """A town."""
+
+    name: str
+
+
+def test_the_schema_that_langchains_model_is_given_has_a_title() -> None:
+    model = Fake(responses=[AIMessage('{"name": "Oslo"}')], profile={"structured_output": True})
+    result = create_agent(model, [double], response_format=Town).invoke({"messages": "where?"})
+
+    assert Town(name="Oslo") == result["structured_response"]
+    assert "Town" == model.settings["response_format"]["json_schema"]["schema"]["title"]
+
+
+def test_the_older_agent_asks_langchains_model_in_its_own_way_for_a_structured_answer() -> None:
+    class Structured(Fake):
+        def with_structured_output(self, schema: Any, **kwargs: Any) -> Any:
+            return RunnableLambda(lambda messages: schema(name=str(len(messages))))
+
+    agent = create_react_agent(Structured(responses=[AIMessage("ok")]), [], response_format=Town)
+
+    assert Town(name="2") == agent.invoke({"messages": "where?"})["structured_response"]
+    assert Town(name="2") == asyncio.run(agent.ainvoke({"messages": "where?"}))["structured_response"]
+
+
+@pytest.mark.parametrize("make", [create_agent, create_react_agent])
+def test_a_system_message_of_langchains_is_a_prompt(make: Any) -> None:
+    options = {"system_prompt" if make is create_agent else "prompt": SystemMessage("be brief")}
+    heard: list[Any] = []
+
+    class Hearing(Fake):
+        def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
+            heard.extend(messages)
+            return super()._generate(messages, *args, **kwargs)
+
+    make(Hearing(responses=[AIMessage("ok")]), [], **options).invoke({"messages": "hi"})
+
+    assert [("system", "be brief"), ("human", "hi")] == [(one.type, one.content) for one in heard]

@@ -25,7 +25,7 @@ from pregel.agents.tools import (
 )
 from pregel.config import RunnableConfig
 from pregel.errors import AsyncOnlyError, DefinitionError, InvalidInputError
-from pregel.messages import ToolMessage
+from pregel.messages import AIMessage, ToolMessage
 from pregel.types import Command
 
 
@@ -335,3 +335,62 @@ def test_what_is_no_list_of_tools_is_named(case: str, make: Callable[[Any], obje
 @pytest.mark.parametrize("make", MAKERS, ids=["ToolNode", "create_agent", "create_react_agent"])
 def test_the_same_tool_twice_is_one_tool(make: Callable[[Any], object]) -> None:
     make([search, search])
+
+
+# -- a ToolNode that is called by hand ---------------------------------------------------------------------------------
+
+
+def asking(name: str, **args: Any) -> AIMessage:
+    return AIMessage("", tool_calls=[call(name, **args)])
+
+
+def test_a_tool_node_may_be_called_by_hand() -> None:
+    node = ToolNode([add])
+
+    assert "6.0" == node.invoke({"messages": [asking("add", a=4)]})["messages"][0].content
+    assert "6.0" == asyncio.run(node.ainvoke([asking("add", a=4)]))[0].content
+    assert "6.0" == node.invoke([call("add", a=4)])["messages"][0].content
+
+
+def test_a_list_of_nothing_but_texts_is_told_as_data() -> None:
+    def days() -> list[str]:
+        """The days."""
+        return ["月曜日", "火曜日"]
+
+    result = ToolNode([days]).invoke({"messages": [asking("days")]})
+
+    assert '["月曜日", "火曜日"]' == result["messages"][0].content
+
+
+def test_a_command_to_the_parent_may_stand_beside_the_answer() -> None:
+    def leave() -> list[Any]:
+        """Leave."""
+        return [Command(graph=Command.PARENT, goto="other"), ToolMessage("left", tool_call_id="c1")]
+
+    command, update = ToolNode([leave]).invoke({"messages": [asking("leave")]})
+
+    assert ("__parent__", "left") == (command.graph, update["messages"][0].content)
+
+
+def test_beside_a_command_the_results_of_a_list_of_messages_are_lists() -> None:
+    def go() -> Command[Any]:
+        """Go."""
+        return Command(goto="other", update=[ToolMessage("gone", tool_call_id="c1")])
+
+    both = AIMessage("", tool_calls=[call("go"), call("add", "c2", a=4)])
+    command, update = ToolNode([go, add]).invoke([both])
+
+    assert ("other", ["6.0"]) == (command.goto, [message.content for message in update])
+
+
+def test_the_state_that_a_wrap_hook_puts_in_is_what_the_tool_sees() -> None:
+    def look(state: Annotated[Any, InjectedState], runtime: ToolRuntime) -> str:
+        """Look."""
+        return f"{state['is']} {runtime.state['is']}"
+
+    def wrap(request: Any, handler: Any) -> Any:
+        return handler(request.override(state={"is": "new"}, runtime=request.runtime))
+
+    node = ToolNode([look], wrap_tool_call=wrap)
+
+    assert "new new" == node.invoke({"messages": [asking("look")], "is": "old"})["messages"][0].content

@@ -10,7 +10,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired
+
+from typing_extensions import TypedDict
 
 from pregel.agents.deep.backends.base import Backend
 from pregel.agents.deep.backends.text import decoded

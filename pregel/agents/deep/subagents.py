@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, get_args, get_origin
+from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
+
+from typing_extensions import TypedDict
 
 from pregel.agents.deep.backends.state import FILES
 from pregel.agents.flow import AgentFlow, block, either, wait

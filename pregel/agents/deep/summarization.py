@@ -10,8 +10,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NotRequired, TypedDict, Unpack
+from typing import Annotated, Any, NotRequired, Unpack
 from xml.sax.saxutils import quoteattr
+
+from typing_extensions import TypedDict
 
 from pregel.agents.deep.backends.base import Backend
 from pregel.agents.deep.eviction import artifacts_root, file_name

@@ -21,22 +21,28 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Generic, Literal
+
+from typing_extensions import TypeVar
 
 from pregel.agents.flow import AgentFlow, either
 from pregel.agents.state import AgentState, JumpTo
 from pregel.agents.tools.base import Tool
 
+S = TypeVar("S", default=Any)
+C = TypeVar("C", default=Any)
+R = TypeVar("R", default=Any)
 NodeHook = Literal["before_agent", "before_model", "after_model", "after_agent"]
 WrapHook = Literal["wrap_model_call", "wrap_tool_call"]
 NODE_HOOKS: tuple[NodeHook, ...] = ("before_agent", "before_model", "after_model", "after_agent")
 HOOKS: tuple[NodeHook | WrapHook, ...] = (*NODE_HOOKS, "wrap_model_call", "wrap_tool_call")
 
 
-class AgentMiddleware:
+class AgentMiddleware(Generic[S, C, R]):
     """Hooks around an agent's steps. Override what is needed; see the module for the forms that a hook may have.
 
-    `state_schema` brings state keys, `tools` brings tools. `name` tells instances of one class apart.
+    `state_schema` brings state keys, `tools` brings tools. `name` tells instances of one class apart. What a subclass
+    names in brackets (its state, the context, the structured answer) is for type checkers alone.
     """
 
     state_schema: Any = AgentState

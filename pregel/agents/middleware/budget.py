@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from pregel.agents.middleware.base import AgentMiddleware, hook_config, inline
 from pregel.agents.middleware.requests import ExtendedModelResponse, ModelRequest

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Self, TypeAlias
+
+from typing_extensions import TypeVar
 
 from pregel.agents.models.base import ChatModel
 from pregel.agents.structured_output import ResponseFormat
@@ -15,23 +17,57 @@ from pregel.messages import AIMessage, BaseMessage, SystemMessage, ToolCall
 from pregel.runtime import Runtime
 from pregel.types import Command
 
+C = TypeVar("C", default=Any)
+R = TypeVar("R", default=Any)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRequest:
+
+@dataclass(frozen=True, slots=True, init=False)
+class ModelRequest(Generic[C]):
     """One model call of an agent. `messages` are without the system message; `override` makes a changed copy.
 
-    What is changed here is for this call alone; nothing of it is written to the state.
+    What is changed here is for this call alone; nothing of it is written to the state. One that is made by hand, for a
+    test, may be given `system_prompt`, the text of the system message, in its place.
     """
 
     model: ChatModel
     messages: list[BaseMessage]
-    system_message: SystemMessage | None = None
-    tool_choice: str | None = None
-    tools: Sequence[Tool | Mapping[str, Any]] = ()
-    response_format: ResponseFormat | None = None
-    state: Mapping[str, Any] = field(default_factory=dict)
-    runtime: Runtime[Any] = field(default_factory=Runtime)
-    model_settings: Mapping[str, Any] = field(default_factory=dict)
+    system_message: SystemMessage | None
+    tool_choice: str | None
+    tools: Sequence[Tool | Mapping[str, Any]]
+    response_format: ResponseFormat | None
+    state: Mapping[str, Any]
+    runtime: Runtime[C]
+    model_settings: Mapping[str, Any]
+
+    def __init__(
+        self,
+        *,
+        model: ChatModel,
+        messages: list[BaseMessage],
+        system_message: SystemMessage | None = None,
+        system_prompt: str | None = None,
+        tool_choice: str | None = None,
+        tools: Sequence[Tool | Mapping[str, Any]] | None = None,
+        response_format: ResponseFormat | None = None,
+        state: Mapping[str, Any] | None = None,
+        runtime: Runtime[C] | None = None,
+        model_settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        if system_prompt is not None and system_message is not None:
+            raise InvalidInputError("ModelRequest() got system_prompt and system_message.", fix="Give one of them.")
+        given = {
+            "model": model,
+            "messages": messages,
+            "system_message": system_message if system_prompt is None else as_system_message(system_prompt),
+            "tool_choice": tool_choice,
+            "tools": () if tools is None else tools,
+            "response_format": response_format,
+            "state": {} if state is None else state,
+            "runtime": Runtime() if runtime is None else runtime,
+            "model_settings": {} if model_settings is None else model_settings,
+        }
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
 
     @property
     def system_prompt(self) -> str | None:
@@ -54,22 +90,22 @@ def as_system_message(prompt: str | SystemMessage | None) -> SystemMessage | Non
 
 
 @dataclass(frozen=True, slots=True)
-class ModelResponse:
+class ModelResponse(Generic[R]):
     """What a model call came to: the messages to add, the AI message among them, and the structured answer."""
 
     result: list[BaseMessage]
-    structured_response: Any = None
+    structured_response: R | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ExtendedModelResponse:
+class ExtendedModelResponse(Generic[R]):
     """A response with a Command whose update is applied to the state after the response itself."""
 
-    model_response: ModelResponse
+    model_response: ModelResponse[R]
     command: Command[Any] | None = None
 
 
-ModelCallResult = ModelResponse | AIMessage | ExtendedModelResponse
+ModelCallResult: TypeAlias = ModelResponse[R] | AIMessage | ExtendedModelResponse[R]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

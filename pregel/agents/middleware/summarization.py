@@ -7,7 +7,9 @@ before, past the results. So no ToolMessage is left without its call, whatever w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import Any, Literal, TypeAlias, Unpack
+
+from typing_extensions import TypedDict
 
 from pregel.agents.flow import AgentFlow, calling
 from pregel.agents.middleware.asking import ask

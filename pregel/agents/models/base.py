@@ -37,8 +37,10 @@ from __future__ import annotations
 import copy
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeAlias, TypedDict
+from typing import Any, Self, TypeAlias
 from uuid import uuid4
+
+from typing_extensions import TypedDict
 
 from pregel.agents.tools.base import Tool
 from pregel.agents.tools.foreign import as_tool, is_foreign_tool

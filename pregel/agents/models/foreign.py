@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
-from pregel.agents.models.base import ChatModel, ChatRequest, ToolSpec
+from pregel.agents.models.base import ChatModel, ChatRequest, ToolSpec, as_chunk
 from pregel.errors import InvalidInputError
-from pregel.messages import AIMessage, AIMessageChunk, BaseMessage, convert_to_openai_messages
+from pregel.messages import AIMessage, AIMessageChunk, BaseMessage, convert_to_openai_messages, whole_messages
 from pregel.messages.convert import kind_of
 from pregel.owned import Owned
+from pregel.runnable import Runnable, RunnableLambda, coerce_to_runnable
 from pregel.tokens import Sink, screening
 
 
@@ -73,12 +75,22 @@ class ForeignModel(ChatModel):
                     return
                 yield _chunk(piece)
 
+    def with_structured_output(self, schema: Any, *, include_raw: bool = False, **settings: Any) -> Runnable:
+        """Its own runnable, for a schema of a kind that it knows; otherwise ours."""
+        own = getattr(self.foreign, "with_structured_output", None)
+        untitled = isinstance(schema, Mapping) and "title" not in schema
+        if own is None or untitled or is_dataclass(schema) or self.bound.settings:
+            return super().with_structured_output(schema, include_raw=include_raw, **settings)
+        made = own(schema, **({"include_raw": True} if include_raw else {}), **settings)
+        return RunnableLambda(lambda given: self._messages(whole_messages(given))) | coerce_to_runnable(made)
+
     def _ready(self, request: ChatRequest) -> Any:
         """The foreign model with the request's tools and settings bound."""
         settings = dict(request.settings)
         if request.output is not None:
             output = request.output
-            schema: dict[str, Any] = {"name": output.name, "schema": dict(output.schema)}
+            titled = {"title": output.name, **output.schema}  # LangChain's model of OpenAI takes the name from there
+            schema: dict[str, Any] = {"name": output.name, "schema": titled}
             if output.strict is not None:
                 schema["strict"] = output.strict
             settings["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -114,7 +126,9 @@ def _answer(answer: Any) -> AIMessage:
 def _chunk(chunk: Any) -> AIMessageChunk:
     if isinstance(chunk, AIMessageChunk):
         return chunk
-    pieces = getattr(chunk, "tool_call_chunks", ())
+    pieces = getattr(chunk, "tool_call_chunks", None)
+    if pieces is None:  # a model that cannot stream gives its whole answer
+        return as_chunk(_answer(chunk))
     position = getattr(chunk, "chunk_position", None)
     return AIMessageChunk(chunk.content, **_fields(chunk), tool_call_chunks=pieces, chunk_position=position)
 

@@ -72,10 +72,12 @@ class ForeignTool(Tool):
             if (value := getattr(foreign, name, None)) is not None:
                 setattr(self, name, value)
         self.func, self.coroutine, self.has_sync = foreign.invoke, getattr(foreign, "ainvoke", None), True
-        self.arguments = Arguments(getattr(foreign, "tool_call_schema", None) or foreign.args_schema)
+        arguments = Arguments(getattr(foreign, "tool_call_schema", None) or foreign.args_schema)
         source = getattr(foreign, "func", None) or getattr(foreign, "coroutine", None) or getattr(foreign, "_run", None)
         hints = hints_of(source) if source is not None else {}
         self.injections = injections_of(source, hints) if source is not None else ()
+        hidden = {one.name for one in self.injections}  # our marks are none of theirs: they show what these inject
+        self.arguments = arguments.without(hidden) if hidden else arguments
         self.runtimes = {one.name: _class(hints[one.name]) for one in self.injections if one.kind == "runtime"}
 
     def call_flow(self, given: Any, runtime: ToolRuntime[Any, Any]) -> AgentFlow[Any]:
@@ -83,7 +85,7 @@ class ForeignTool(Tool):
         call_id = given.get("id") if isinstance(given, Mapping) and given.get("type") == "tool_call" else None
         call: Any = given
         if call_id is not None:
-            known = [one for one in self.injections if one.kind in ("state", "store", "runtime")]
+            known = [one for one in self.injections if one.kind in ("state", "store", "runtime", "call id")]
             hidden = {one.name for one in self.injections}
             args = {key: value for key, value in given["args"].items() if key not in hidden}
             injected = injected_values(self.name, known, runtime.override(tool_call_id=call_id))

@@ -32,6 +32,13 @@ def to_content(value: Any) -> Any:
         return str(value)
 
 
+def msg_content_output(value: Any) -> Any:
+    """A result as what the model is told: a list of nothing but texts is JSON, for its parts would run together."""
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return json.dumps(value, ensure_ascii=False)
+    return to_content(value)
+
+
 def _is_part(part: Any) -> bool:
     return isinstance(part, str) or (isinstance(part, dict) and part.get("type") in BLOCKS)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypedDict, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
+
+from typing_extensions import TypedDict
 
 from pregel.errors import AsyncOnlyError, InvalidInputError
 from pregel.flow import on_thread

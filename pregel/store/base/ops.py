@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple
+
+from typing_extensions import TypedDict
 
 from pregel.errors import InvalidInputError
 from pregel.store.base.items import Item, SearchItem

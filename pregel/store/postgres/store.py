@@ -11,9 +11,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Union
 
 import psycopg
+from typing_extensions import TypedDict
 
 from pregel import flow as runner
 from pregel.checkpoint.postgres import wire

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NotRequired, Protocol, TypedDict, get_args, runtime_checkable
+from typing import Any, Literal, NotRequired, Protocol, get_args, runtime_checkable
+
+from typing_extensions import TypedDict
 
 from pregel.agents.tools.base import ToolException
 from pregel.errors import DefinitionError
