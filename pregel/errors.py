@@ -489,7 +489,11 @@ class ParentCommand(GraphBubbleUp, UsageError):
     def __init__(self, command: Command[Any], *more: Command[Any]) -> None:
         UsageError.__init__(self, fix="Command(graph=Command.PARENT) works only in a graph that runs inside another.")
         self.command = command
-        self.commands = (command, *more)
+        self.commands = self.args = (command, *more)
+
+    @property
+    def message(self) -> str:
+        return str(type(self).__doc__)
 
 
 # -- whose fault: the store's ----------------------------------------------------------------------------------------

@@ -432,7 +432,8 @@ def _answers(frame: Frame, questions: Mapping[str, str], resume: Any, *, answere
             **place,
         )
     raise AmbiguousResumeError(
-        f"When there are multiple pending interrupts, you must specify the interrupt id; {len(questions)} are pending.",
+        f"When there are multiple pending interrupts, you must specify the interrupt id when resuming; "
+        f"{len(questions)} are pending.",
         fix=f"Answer with Command(resume={{id: answer}}); pending: {pending}.",
         reason="ambiguous",
         **place,

@@ -119,11 +119,12 @@ def holds_their_messages(channel: Any) -> bool:
 
 
 def _in_theirs(update: Any) -> Any:
-    """An update as a list of LangChain's messages; what is no message is left to the reducer."""
+    """An update as messages of LangChain's: a list of them, or one; what is no message is left to the reducer."""
     try:
-        return [_as_theirs(message) for message in whole_messages(update)]
+        made = [_as_theirs(message) for message in whole_messages(update)]
     except (PregelError, TypeError, ValueError):
         return update
+    return made if isinstance(update, list) or len(made) != 1 else made[0]
 
 
 def _as_theirs(message: Any) -> Any:

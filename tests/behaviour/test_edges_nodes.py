@@ -56,7 +56,8 @@ def test_a_command_for_a_parent_that_there_is_none_of_reaches_the_caller(run: Ru
     with pytest.raises(ParentCommand) as caught:
         run.invoke(app, {"a": []})
 
-    assert "somewhere" == caught.value.commands[0].goto
+    assert "somewhere" == caught.value.commands[0].goto == caught.value.args[0].goto
+    assert "there is none" in str(caught.value)
 
 
 def test_what_a_subgraph_gives_back_of_a_shared_list_is_folded_again(run: Runner) -> None:

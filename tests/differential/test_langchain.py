@@ -175,6 +175,17 @@ def test_a_key_that_is_declared_to_hold_its_messages_holds_them_whatever_is_writ
     assert all(type(message) is kinds[message.type] for message in [*seen, *found])
 
 
+@pytest.mark.parametrize("schema", [Told, ToldDelta])
+@pytest.mark.parametrize("alone", [False, True])
+def test_an_update_shows_a_message_alone_as_the_node_returned_it(schema: Any, alone: bool) -> None:
+    said = AIMessageOfOurs("yes")
+    graph = StateGraph(schema).add_node("n", lambda state: {"messages": said if alone else [said]})
+
+    (shown,) = graph.add_edge(START, "n").compile().stream({"messages": []}, stream_mode="updates")
+
+    assert (AIMessage if alone else list) is type(shown["n"]["messages"])
+
+
 def test_what_is_no_message_is_refused_by_the_reducer_there_too() -> None:
     app = StateGraph(Told).add_node("n", lambda state: {}).add_edge(START, "n").compile()
 
