@@ -99,8 +99,14 @@ class InTheirMessages:
 
     def __call__(self, update: Any) -> Any:
         whole = overwrite_of(update)
-        made = _in_theirs(update) if whole is MISSING else Overwrite(_in_theirs(whole))
+        made = self._made(update) if whole is MISSING else Overwrite(self._made(whole))
         return made if self.check is None else self.check(made)
+
+    def _made(self, update: Any) -> Any:
+        """The update in LangChain's messages; a check takes a list only, else one alone stays alone."""
+        made = _in_theirs(update)
+        is_one = self.check is None and not isinstance(update, list) and isinstance(made, list) and len(made) == 1
+        return made[0] if is_one else made
 
 
 def holds_their_messages(channel: Any) -> bool:
@@ -119,12 +125,11 @@ def holds_their_messages(channel: Any) -> bool:
 
 
 def _in_theirs(update: Any) -> Any:
-    """An update as messages of LangChain's: a list of them, or one; what is no message is left to the reducer."""
+    """An update as a list of LangChain's messages; what is no message is left to the reducer."""
     try:
-        made = [_as_theirs(message) for message in whole_messages(update)]
+        return [_as_theirs(message) for message in whole_messages(update)]
     except (PregelError, TypeError, ValueError):
         return update
-    return made if isinstance(update, list) or len(made) != 1 else made[0]
 
 
 def _as_theirs(message: Any) -> Any:
