@@ -171,8 +171,8 @@ class BaseCheckpointSaver(Generic[V]):
         """For each channel the writes since the nearest ancestor that holds its value, and that value."""
         walk = _HistoryWalk(channels)
         at = self.get_tuple(config)
-        while at is not None and walk.open and at.parent_config is not None:
-            at = self.get_tuple(at.parent_config)
+        while (parent := walk.parent_of(at)) is not None:
+            at = self.get_tuple(parent)
             walk.visit(at)
         return walk.found()
 
@@ -235,8 +235,8 @@ class BaseCheckpointSaver(Generic[V]):
         """Async twin of `get_delta_channel_history`."""
         walk = _HistoryWalk(channels)
         at = await self.aget_tuple(config)
-        while at is not None and walk.open and at.parent_config is not None:
-            at = await self.aget_tuple(at.parent_config)
+        while (parent := walk.parent_of(at)) is not None:
+            at = await self.aget_tuple(parent)
             walk.visit(at)
         return walk.found()
 
@@ -266,6 +266,17 @@ class _HistoryWalk:
         self.open = set(channels)
         self.writes: dict[str, list[PendingWrite]] = {channel: [] for channel in channels}
         self.seeds: dict[str, Any] = {}
+        self.met: set[str | None] = set()
+
+    def parent_of(self, at: CheckpointTuple | None) -> RunnableConfig | None:
+        """Where the walk goes on; None at its end, also where ancestors that were put by hand come round again."""
+        if at is None or not self.open or at.parent_config is None:
+            return None
+        parent = get_checkpoint_id(at.parent_config)
+        if parent in self.met:
+            return None
+        self.met.add(parent)
+        return at.parent_config
 
     def visit(self, at: CheckpointTuple | None) -> None:
         if at is None:
@@ -316,8 +327,8 @@ def _not_built(saver: object, verb: str) -> NotBuiltError:
 
 
 def get_checkpoint_id(config: RunnableConfig) -> str | None:
-    """The checkpoint id that a config names, if any."""
-    return cast("str | None", config["configurable"].get("checkpoint_id"))
+    """The checkpoint id that a config names, if any; an empty one names none."""
+    return cast("str | None", config["configurable"].get("checkpoint_id") or None)
 
 
 def new_id(step: int, now: int | None = None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import UserDict
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -13,6 +15,16 @@ from pregel.store.namespaces import joined, split, under
 from pregel.store.values import document, spelled, view
 
 DOC: Any = {"a": {"b": [{"t": "x"}, {"t": "y"}], "c": None}, "n": 3, "t": True}
+
+
+@pytest.mark.parametrize("kind", [UserDict, MappingProxyType])
+def test_a_mapping_of_any_kind_is_read_as_a_dict(kind: Any) -> None:
+    document = kind({"text": "words", "more": kind({"n": 1})})
+
+    assert ['{"more": {"n": 1}, "text": "words"}'] == get_text_at_path(document, "$")
+    assert ["words"] == get_text_at_path(document, "text")
+    assert ['{"n": 1}'] == get_text_at_path(document, "more")
+    assert ["1"] == get_text_at_path(document, "more.*")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ A path is keys joined by dots; ``[0]``, ``[-1]`` and ``[*]`` pick from a list, `
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 
@@ -55,10 +55,10 @@ def _step(value: Any, part: str) -> Iterator[Any]:
         for path in part[1:-1].split(","):
             yield from _found(value, tokenize_path(path.strip()))
     elif part == "*":
-        yield from value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        yield from value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     elif part.startswith("[") and part.endswith("]"):
         yield from _indexed(value, part[1:-1].strip())
-    elif isinstance(value, dict) and part in value:
+    elif isinstance(value, Mapping) and part in value:
         yield value[part]
 
 
@@ -77,8 +77,12 @@ def _indexed(value: Any, index: str) -> Iterator[Any]:
 def _text(value: Any) -> str | None:
     if value is None:
         return None
-    return _json(value) if isinstance(value, dict | list) else str(value)
+    return _json(value) if isinstance(value, Mapping | list) else str(value)
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else str(value)

@@ -196,6 +196,27 @@ def test_a_walk_collects_the_writes_since_a_value(saver: JournalSaver) -> None:
     } == found
 
 
+def test_a_walk_ends_where_ancestors_that_were_put_by_hand_come_round_again(saver: JournalSaver) -> None:
+    first = put(saver, {"b": 1}, id="a")
+    second = put(saver, {"b": 2}, first, id="b")
+    put(saver, {"b": 1}, second, id="a")
+
+    found = saver.get_delta_channel_history(config=second, channels=["log"])
+    awaited = asyncio.run(saver.aget_delta_channel_history(config=second, channels=["log"]))
+
+    assert {"log": {"writes": []}} == found == awaited
+
+
+def test_an_empty_checkpoint_id_names_the_newest(saver: JournalSaver) -> None:
+    put(saver, {"a": 1}, id="x")
+    newest = put(saver, {"a": 2}, id="y")
+
+    found = saver.get_tuple(config("t", checkpoint_id=""))
+
+    assert found is not None
+    assert newest == found.config
+
+
 def test_the_async_twins_do_the_same(saver: JournalSaver) -> None:
     async def use() -> list[CheckpointTuple]:
         checkpoint: Any = {**empty_checkpoint(), "channel_values": {"a": 1}, "channel_versions": {"a": "1"}}
