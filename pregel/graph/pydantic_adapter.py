@@ -40,6 +40,12 @@ def default_factory(schema: Any, key: str) -> Callable[[], Any] | None:
     return lambda: field.get_default(call_default_factory=True)
 
 
+def field_metadata(schema: Any, key: str) -> list[Any]:
+    """What stands beside the type in the annotation of a field: constraints, a reducer."""
+    found: list[Any] = _fields(schema)[key].metadata
+    return found
+
+
 def fields_set(instance: Any) -> frozenset[str] | None:
     """The fields that were given or assigned; None for a pydantic dataclass, which does not know."""
     given = getattr(instance, "__pydantic_fields_set__", None)

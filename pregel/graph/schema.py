@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, NotRequired, Required, TypeAlias, get_args, get_origin, get_type_hints
 
-from typing_extensions import ReadOnly
+from typing_extensions import ReadOnly, is_typeddict
 
 from pregel.channels import BaseChannel, BinaryOperatorAggregate, DeltaChannel, LastValue
 from pregel.constants import ROOT
@@ -43,7 +43,8 @@ def annotations_of(schema: Any) -> dict[str, Any]:
     """The annotation of every key, inherited ones first; methods, class variables and private fields are no keys."""
     cls = _class(schema)
     try:
-        hints = get_type_hints(cls, include_extras=True)
+        # a name in what a typed dict inherits is its base's module's, whatever this module calls so
+        hints = get_type_hints(cls, localns={} if is_typeddict(cls) else None, include_extras=True)
     except NameError as error:
         error.add_note(f"An annotation of the schema {cls.__name__} names a type that its module does not have.")
         raise

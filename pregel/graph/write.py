@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from pregel.channels import LastValue
+from pregel.channels import BaseChannel, LastValue
 from pregel.channels.base import copy_container
 from pregel.config import current_task
 from pregel.constants import ROOT, START
@@ -270,8 +270,8 @@ def _keys_of(instance: Any) -> list[str]:
 def _instance_pairs(instance: Any, channels: Mapping[str, Channel]) -> list[tuple[str, Any]]:
     """What an instance of an annotated class writes: every key it has.
 
-    A model leaves out the fields that nobody set and whose default is None; also those of a reducer, whose default the
-    key already started from.
+    A model leaves out the fields that nobody set and whose default is None; also those that it declares with a reducer,
+    whose default the key already started from.
     """
     cls: Any = type(instance)
     pairs = [(key, getattr(instance, key)) for key in _keys_of(instance)]
@@ -283,7 +283,8 @@ def _instance_pairs(instance: Any, channels: Mapping[str, Channel]) -> list[tupl
 
 def _default_counts(cls: type, key: str, value: Any, channel: Channel | None) -> bool:
     if channel is not None and not isinstance(channel, LastValue):
-        return False
+        metadata = pydantic_adapter.field_metadata(cls, key)
+        return not any(callable(item) or isinstance(item, BaseChannel) for item in metadata)
     return value is not None or default_of(cls, key) is not None
 
 

@@ -215,6 +215,15 @@ def test_a_model_checks_what_is_written(output: Any, expected: Any) -> None:
     assert expected == written(output, Model)
 
 
+def test_the_default_of_a_model_that_declares_no_reducer_is_written() -> None:
+    class Found(BaseModel):
+        items: list[int] = Field(default_factory=lambda: [3, 4])
+        note: str | None = None
+
+    assert [("items", [3, 4])] == written(Found(), Model)
+    assert [("items", [5])] == written(Found(items=[5]), Model)
+
+
 @pytest.mark.parametrize(
     "output",
     [{"total": "x"}, {"total": -1}, {"items": None}, {"items": [None]}, {"items": Overwrite(None)}, {"note": 5}],

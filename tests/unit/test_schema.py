@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import sys
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Annotated, Any, ClassVar, Generic, NotRequired, Required, TypedDict, TypeVar
 
 import pytest
@@ -223,3 +225,21 @@ def test_a_managed_value_is_no_input_and_no_output(side: str) -> None:
 def test_something_that_is_no_type_is_named_in_a_warning() -> None:
     with pytest.warns(UserWarning, match="Invalid state_schema: 5"):
         StateGraph(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["typing", "typing_extensions"])
+def test_what_a_typed_dict_inherits_means_what_it_means_in_the_module_of_its_base(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = {
+        "base_module": "class Item: ...\nclass Base(TypedDict):\n    item: Item",
+        "other_module": "from base_module import Base\nclass Item: ...\nclass Sub(Base):\n    own: Item",
+    }
+    made = {}
+    for name, source in sources.items():
+        made[name] = ModuleType(name)
+        monkeypatch.setitem(sys.modules, name, made[name])
+        exec(f"from __future__ import annotations\nfrom {kind} import TypedDict\n{source}", made[name].__dict__)
+    base, other = made["base_module"], made["other_module"]
+
+    assert {"item": base.Item, "own": other.Item} == annotations_of(other.Sub)
