@@ -67,6 +67,12 @@ the parts get to ask does not matter. Empty in the body of a node."""
 _KEYS = frozenset(RunnableConfig.__annotations__)
 
 
+def inside(config: RunnableConfig) -> RunnableConfig:
+    """The config for what a run calls: `run_name` and `run_id` are that run's own."""
+    inner: Any = {key: value for key, value in config.items() if key not in ("run_name", "run_id")}
+    return inner  # type: ignore[no-any-return]  # it has the keys of one
+
+
 def merge_configs(*configs: Mapping[str, Any] | None) -> RunnableConfig:
     """One config from several, the later ones stronger."""
     merged: dict[str, Any] = {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import checked_place
 from pregel.checkpoint.records import Page
-from pregel.config import COORDINATES, DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, merge_configs
+from pregel.config import COORDINATES, DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, inside, merge_configs
 from pregel.constants import LIFECYCLE
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.chunks import checked_version, print_chunk
@@ -354,7 +354,7 @@ def _inherited(node: Running | None, given: RunnableConfig | None) -> RunnableCo
     if node is None:
         return None
     known = set((given or {}).get("tags") or ())
-    inherited: Any = {key: value for key, value in node.config.items() if key not in ("run_name", "run_id")}
+    inherited: Any = inside(node.config)
     inherited["tags"] = [tag for tag in inherited.get("tags") or () if tag not in known]
     for part, own in (("metadata", "langgraph_"), ("configurable", "__pregel_")):
         values = (inherited.get(part) or {}).items()

@@ -19,6 +19,7 @@ from typing import Any, get_args
 
 from pregel.channels import MISSING
 from pregel.channels.overwrite import overwrite_of
+from pregel.config import inside
 from pregel.errors import PregelError
 from pregel.messages import (
     BaseMessage,
@@ -71,7 +72,7 @@ class InLangChain(Runnable):
 
     def call(self, value: Any, running: Any) -> Any:
         ambient = sys.modules[CONFIG].var_child_runnable_config
-        token = ambient.set(running.config)
+        token = ambient.set(inside(running.config))
         try:
             return self.bound.call(value, running)
         finally:
@@ -79,7 +80,7 @@ class InLangChain(Runnable):
 
     async def acall(self, value: Any, running: Any) -> Any:
         ambient = sys.modules[CONFIG].var_child_runnable_config
-        token = ambient.set(running.config)
+        token = ambient.set(inside(running.config))
         try:
             return await self.bound.acall(value, running)
         finally:

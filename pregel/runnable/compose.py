@@ -7,7 +7,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from pregel.config import RunnableConfig, merge_configs
+from pregel.config import RunnableConfig, inside, merge_configs
 from pregel.flow import on_thread
 from pregel.owned import Owned
 from pregel.runnable.base import Detached, Runnable, running_for
@@ -131,16 +131,16 @@ class RunnableForeign(Runnable):
         self.has_sync, self.has_async = hasattr(bound, "invoke"), hasattr(bound, "ainvoke")
 
     def call(self, value: Any, running: Any) -> Any:
-        return self.bound.invoke(self._adapted(value), running.config)
+        return self.bound.invoke(self._adapted(value), _config(running))
 
     async def acall(self, value: Any, running: Any) -> Any:
-        return await self.bound.ainvoke(self._adapted(value), running.config)
+        return await self.bound.ainvoke(self._adapted(value), _config(running))
 
     def call_with(self, value: Any, running: Any, kwargs: Mapping[str, Any]) -> Any:
-        return self.bound.invoke(self._adapted(value), running.config, **kwargs)
+        return self.bound.invoke(self._adapted(value), _config(running), **kwargs)
 
     async def acall_with(self, value: Any, running: Any, kwargs: Mapping[str, Any]) -> Any:
-        return await self.bound.ainvoke(self._adapted(value), running.config, **kwargs)
+        return await self.bound.ainvoke(self._adapted(value), _config(running), **kwargs)
 
     def _adapted(self, value: Any) -> Any:
         for adapt in ADAPTERS:
@@ -150,18 +150,24 @@ class RunnableForeign(Runnable):
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Its own chunks, where it streams."""
         if hasattr(self.bound, "stream"):
-            yield from self.bound.stream(input, running_for(config).config, **kwargs)
+            yield from self.bound.stream(input, _config(running_for(config)), **kwargs)
         else:
             yield self.invoke(input, config, **kwargs)
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """Its own chunks, where it streams, awaited."""
         if hasattr(self.bound, "astream"):
-            async with Owned(self.bound.astream(input, running_for(config).config, **kwargs)) as chunks:
+            async with Owned(self.bound.astream(input, _config(running_for(config)), **kwargs)) as chunks:
                 async for chunk in chunks:
                     yield chunk
         else:
             yield await self.ainvoke(input, config, **kwargs)
+
+
+def _config(running: Any) -> RunnableConfig:
+    """What somebody else's object is called with: a node's is named by itself, not after the node."""
+    config: RunnableConfig = running.config
+    return config if isinstance(running, Detached) else inside(config)
 
 
 def coerce_to_runnable(thing: Any, name: str | None = None) -> Runnable:

@@ -6,7 +6,8 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
+from uuid import uuid4
 
 import pytest
 from typing_extensions import TypedDict
@@ -105,6 +106,25 @@ def test_what_a_node_calls_without_a_config_has_the_nodes_callbacks_tags_and_met
     assert {"x": 3} == asyncio.run(app.ainvoke({"x": 1}, {"callbacks": [heard], "tags": ["mine"]}))
     assert ["sync", "async"] == heard.nodes
     assert all("mine" in tags for tags in heard.tags)
+
+
+@pytest.mark.parametrize("way", ["called", "node"])
+def test_its_objects_in_a_node_have_their_own_names_and_run_ids(way: str) -> None:
+    class Named(BaseCallbackHandler):  # type: ignore[misc]  # it is not installed everywhere
+        started: ClassVar[list[tuple[str, bool]]] = []
+
+        def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: Any, **kwargs: Any) -> None:
+            self.started.append((kwargs["name"], run_id == given))
+
+    given, Named.started = uuid4(), []
+    inner = theirs.RunnableLambda(lambda state: {"x": state["x"] + 1}, name="inner")
+    node = inner if way == "node" else lambda state: inner.invoke(inner.invoke(state))
+    app = StateGraph(State).add_node("n", node).add_edge(START, "n").compile()
+
+    app.invoke({"x": 1}, {"callbacks": [Named()], "run_name": "mine", "run_id": given})
+    asyncio.run(app.ainvoke({"x": 1}, {"callbacks": [Named()], "run_name": "mine", "run_id": given}))
+
+    assert set(Named.started) == {("inner", False)}
 
 
 def test_its_runnable_is_a_node_and_its_model_takes_our_messages() -> None:
