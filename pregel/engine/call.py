@@ -237,6 +237,7 @@ class Call:
             context=self._context(),
             limit=self.limit,
             store=self._store(),
+            control=self._control(),
             before=names_of(self.arguments.get("interrupt_before")),
             after=names_of(self.arguments.get("interrupt_after")),
         )

@@ -86,6 +86,37 @@ def test_a_graph_that_a_node_calls_drains_the_node_with_it(run: Runner, saver: S
     assert {"a": ["x", "y"]} == run.invoke(app, None, thread("1"))
 
 
+@pytest.mark.parametrize("shown", [{}, {"subgraphs": True}], ids=["alone", "subgraphs"])
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_graph_that_a_node_calls_with_a_control_of_its_own_stops_when_that_says_so(
+    run: Runner, saver: Saver, thread: Thread, stored: bool, shown: dict[str, Any]
+) -> None:
+    control = RunControl()
+    calls: list[str] = []
+    inner = chain("x", "y", x=draining(control, "x", calls), y=mark("y", calls)).compile()
+    around = chain("n", n=calling(run, inner, control))
+    app = around.compile(checkpointer=saver if stored else None)
+
+    with pytest.raises(GraphDrained, match="deploy"):
+        run.stream(app, {"a": []}, thread("1"), **shown)
+
+    assert ["x"] == calls
+
+
+def calling(run: Runner, graph: Any, control: RunControl) -> Any:
+    """A node that calls a graph and gives it a control."""
+
+    def node(state: State) -> dict[str, Any]:
+        graph.invoke({"a": []}, control=control)
+        return {}
+
+    async def awaiting(state: State) -> dict[str, Any]:
+        await graph.ainvoke({"a": []}, control=control)
+        return {}
+
+    return awaiting if run.name == "async" else node
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_breakpoint_that_comes_next_is_where_a_drained_run_stops(
     run: Runner, saver: Saver, thread: Thread, nested: bool
