@@ -172,7 +172,8 @@ class _Agent:
             graph.add_node(TOOLS, self.tool_node)
         for kind in NODE_HOOKS:
             for hook in self.hooks[kind]:
-                graph.add_node(hook.title, FlowRunnable(_node(hook), hook.title))
+                policy = hook.middleware.trace_policy
+                graph.add_node(hook.title, FlowRunnable(_node(hook), hook.title), trace_policy=policy)
 
     def _add_edges(self, graph: StateGraph[Any, Any, Any, Any]) -> None:
         """Every node's way on. The hook that runs last behind the model, or the model itself, decides."""

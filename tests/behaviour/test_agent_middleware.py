@@ -181,8 +181,10 @@ def test_model_calls_are_limited_for_a_run_and_for_a_thread(run: Runner, saver: 
         [double],
         middleware=[ModelCallLimitMiddleware(run_limit=1, exit_behavior="error")],
     )
-    with pytest.raises(ModelCallLimitExceededError):
+    with pytest.raises(ModelCallLimitExceededError) as caught:
         run.invoke(strict, HI)
+    error = caught.value
+    assert (1, 1, None, 1) == (error.thread_count, error.run_count, error.thread_limit, error.run_limit)
     with pytest.raises(DefinitionError):
         ModelCallLimitMiddleware()
     for wrong in (-1, "3", True, 1.5):
@@ -202,8 +204,12 @@ def test_tool_calls_above_the_limit_may_end_the_run_or_raise(run: Runner) -> Non
     ended = played(run, [doubling(1, 2)], ToolCallLimitMiddleware(run_limit=1, exit_behavior="end"))
     assert ["error", "error"] == [m.status for m in ended["messages"] if m.type == "tool"]
     assert "ai" == ended["messages"][-1].type
-    with pytest.raises(ToolCallLimitExceededError):
-        played(run, [doubling(1, 2)], ToolCallLimitMiddleware(run_limit=1, exit_behavior="error"))
+    strict = ToolCallLimitMiddleware(tool_name="double", run_limit=1, exit_behavior="error")
+    with pytest.raises(ToolCallLimitExceededError) as caught:
+        played(run, [doubling(1), doubling(2)], strict)
+    error = caught.value
+    assert ("double", 1, 1) == (error.tool_name, error.thread_count, error.run_count)
+    assert (None, 1) == (error.thread_limit, error.run_limit)
     with pytest.raises(DefinitionError):
         ToolCallLimitMiddleware(run_limit=2, thread_limit=1)
 

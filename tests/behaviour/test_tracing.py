@@ -21,6 +21,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from pregel.agents import create_agent
+from pregel.agents.middleware import AgentMiddleware
 from pregel.agents.models.scripted import ScriptedModel, call_tool
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.records import Append, Receipt
@@ -351,6 +352,19 @@ def test_nothing_is_traced_unless_asked(run: Runner) -> None:
     assert kept.spans == ()
     kept.provider.shutdown()
     kept.meters.shutdown()
+
+
+def test_a_middleware_says_what_the_spans_of_its_hooks_record(run: Runner, traces: Traces) -> None:
+    class Seen(AgentMiddleware):
+        trace_policy = TracePolicy(process_inputs=lambda state: len(state["messages"]))
+
+        def before_model(self, state: Any, runtime: Any) -> None:
+            return None
+
+    run.invoke(create_agent(ScriptedModel(["done"]), middleware=[Seen()]), {"messages": "hi"})
+
+    seen = {(span.attributes or {}).get("pregel.node"): span.attributes or {} for span in traces.spans}
+    assert "1" == seen["Seen.before_model"].get("pregel.node.input")
 
 
 @pytest.mark.parametrize("subgraph", [False, True])

@@ -16,7 +16,8 @@ from urllib.request import Request, urlopen
 import pytest
 
 import pregel
-from pregel.agents.deep import AsyncSubAgent, create_deep_agent
+from pregel.agents import create_agent
+from pregel.agents.deep import AsyncSubAgent, AsyncSubAgentMiddleware, create_deep_agent
 from pregel.agents.deep.background import AgentServer, AgentServerError, HttpAgentServer, Progress, UnclearAnswerError
 from pregel.agents.models import ScriptedModel, call_tool, call_tools
 from pregel.checkpoint.memory import InMemorySaver
@@ -116,6 +117,13 @@ def results(state: Any) -> list[str]:
 def only_task(state: Any) -> Any:
     (task,) = state["async_tasks"].values()
     return task
+
+
+def test_the_middleware_alone_gives_any_agent_background_subagents(remote: Remote) -> None:
+    middleware = AsyncSubAgentMiddleware(async_subagents=[spec(remote)])
+    agent = create_agent(scripted(start("count"), "started", "told"), middleware=[middleware])
+
+    assert spec(remote)["name"] in only_task(agent.invoke({"messages": "go"})).values()
 
 
 def test_a_task_works_on_while_the_agent_ends_and_is_told_once(invoke: Invoke, remote: Remote) -> None:

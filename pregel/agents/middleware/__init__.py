@@ -52,6 +52,7 @@ from pregel.agents.state import (
     PrivateStateAttr,
 )
 from pregel.runtime import Runtime
+from pregel.types import TracePolicy, omit_payload
 
 __all__ = [
     "AccountMiddleware",
@@ -97,6 +98,7 @@ __all__ = [
     "ToolCallRequest",
     "ToolErrorMiddleware",
     "ToolRetryMiddleware",
+    "TracePolicy",
     "TriggerClause",
     "after_agent",
     "after_model",
@@ -104,6 +106,7 @@ __all__ = [
     "before_model",
     "dynamic_prompt",
     "hook_config",
+    "omit_payload",
     "pause",
     "wrap_model_call",
     "wrap_tool_call",

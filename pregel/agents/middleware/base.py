@@ -28,6 +28,7 @@ from typing_extensions import TypeVar
 from pregel.agents.flow import AgentFlow, either
 from pregel.agents.state import AgentState, JumpTo
 from pregel.agents.tools.base import Tool
+from pregel.types import TracePolicy
 
 S = TypeVar("S", default=Any)
 C = TypeVar("C", default=Any)
@@ -41,13 +42,15 @@ HOOKS: tuple[NodeHook | WrapHook, ...] = (*NODE_HOOKS, "wrap_model_call", "wrap_
 class AgentMiddleware(Generic[S, C, R]):
     """Hooks around an agent's steps. Override what is needed; see the module for the forms that a hook may have.
 
-    `state_schema` brings state keys, `tools` brings tools. `name` tells instances of one class apart. What a subclass
+    `state_schema` brings state keys, `tools` brings tools. `trace_policy` says what the spans of its node hooks record
+    of their input and output, nothing without one. `name` tells instances of one class apart. What a subclass
     names in brackets (its state, the context, the structured answer) is for type checkers alone.
     """
 
     state_schema: Any = AgentState
     tools: Sequence[Tool | Callable[..., Any]] = ()
     transformers: Sequence[Any] = ()
+    trace_policy: TracePolicy | None = None
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ A run is one input: what is resumed goes on counting.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired, Self
 
 from pregel.agents.history import last_answer, pending_calls
 from pregel.agents.middleware.base import AgentMiddleware, hook_config, inline
@@ -20,16 +20,31 @@ from pregel.types import Command
 ALL = "__all__"
 
 
-class ModelCallLimitExceededError(RunError):
-    """The agent has asked its model as often as it may."""
+class _LimitExceededError(RunError):
+    """A limit is reached. The counts are those of the calls that were made; a limit that is not set is None."""
+
+    thread_count = run_count = 0
+    thread_limit: int | None = None
+    run_limit: int | None = None
+
+    def counting(self, thread: int, run: int, limits: ModelCallLimitMiddleware | ToolCallLimitMiddleware) -> Self:
+        """The error itself, with its counts and limits."""
+        self.thread_count, self.run_count = thread, run
+        self.thread_limit, self.run_limit = limits.thread_limit, limits.run_limit
+        return self
+
+
+class ModelCallLimitExceededError(_LimitExceededError):
+    """The agent has asked its model as often as it may: `thread_count`, `run_count`, and the limits of both."""
 
     code = "MODEL_CALL_LIMIT"
 
 
-class ToolCallLimitExceededError(RunError):
-    """The agent has called its tools as often as it may."""
+class ToolCallLimitExceededError(_LimitExceededError):
+    """The agent has called its tools as often as it may: counts and limits, of `tool_name` or (None) of all tools."""
 
     code = "TOOL_CALL_LIMIT"
+    tool_name: str | None = None
 
 
 class ModelCallLimitState(AgentState):
@@ -88,7 +103,9 @@ class ModelCallLimitMiddleware(AgentMiddleware):
             if limit is not None and state.get(f"{scope}_model_call_count", 0) >= limit:
                 text = f"The limit of {limit} model calls for this {scope} is reached."
                 if self.exit_behavior == "error":
-                    raise ModelCallLimitExceededError(text, fix=f"Raise {scope}_limit, or start a new {scope}.")
+                    fix = f"Raise {scope}_limit, or start a new {scope}."
+                    thread, run = (state.get(f"{one}_model_call_count", 0) for one, _ in counts)
+                    raise ModelCallLimitExceededError(text, fix=fix).counting(thread, run, self)
                 return {"jump_to": "end", "messages": [AIMessage(text)]}
         return None
 
@@ -146,7 +163,11 @@ class ToolCallLimitMiddleware(AgentMiddleware):
         room = self._room(request.state)
         allowed, blocked = mine[: max(room, 0)], mine[max(room, 0) :]
         if blocked and self.exit_behavior == "error":
-            raise ToolCallLimitExceededError(self._text(), fix="Raise the limit, or start a new run or thread.")
+            error = ToolCallLimitExceededError(self._text(), fix="Raise the limit, or start a new run or thread.")
+            error.tool_name = self.tool_name
+            counts = (request.state.get(f"{one}_tool_call_count", {}) for one in ("thread", "run"))
+            thread, run = (count.get(self.key, 0) for count in counts)
+            raise error.counting(thread, run, self)
         if blocked and self.exit_behavior == "end":
             allowed, blocked = [], calls
         news: list[Any] = [_refusal(self._text(), call) for call in blocked]

@@ -67,20 +67,20 @@ class AsyncSubAgentMiddleware(AgentMiddleware):
 
     state_schema = BackgroundState
 
-    def __init__(self, subagents: Sequence[AsyncSubAgent], *, system_prompt: str | None = PROMPT) -> None:
-        if not subagents:
+    def __init__(self, async_subagents: Sequence[AsyncSubAgent], *, system_prompt: str | None = PROMPT) -> None:
+        if not async_subagents:
             raise DefinitionError("There are no subagents.", fix="Leave AsyncSubAgentMiddleware out, or give it some.")
-        for one in subagents:
+        for one in async_subagents:
             checked(one)
-        self.subagents = {one["name"]: one for one in subagents}
-        if len(self.subagents) < len(subagents):
+        self.subagents = {one["name"]: one for one in async_subagents}
+        if len(self.subagents) < len(async_subagents):
             raise DefinitionError("Two background subagents have one name.", fix="Name them apart.")
         self.servers: dict[str, AgentServer] = {
             name: one["server"] if "server" in one else HttpAgentServer(one["url"], one.get("headers"))
             for name, one in self.subagents.items()
         }
         self.system_prompt = system_prompt
-        listed = "\n".join(f"- {one['name']}: {one['description']}" for one in subagents)
+        listed = "\n".join(f"- {one['name']}: {one['description']}" for one in async_subagents)
         self.tools = [
             Tool(function, name=name, description=description.replace("{subagents}", listed))
             for function, name, description in (
