@@ -72,18 +72,32 @@ def show_checkpoint(frame: Frame, step: Step, tasks: Iterable[Task], saved: Save
     if at is None or at.id == frame.traced_id:
         return
     frame.traced_id = at.id
+    parent = _stored_parent(frame, step, at.parent)
     metadata = {**frame.metadata, **at.metadata, "source": at.source, "step": at.step}
     writes = saved.writes if made is None and saved is not None else ()
     tasks = list(tasks)
     shown = {
         "config": _config(frame, at.id),
-        "parent_config": _config(frame, at.parent) if at.parent else None,
+        "parent_config": _config(frame, parent) if parent else None,
         "values": state_values(frame, frame.stream_keys),
         "metadata": metadata,
         "next": [task.name for task in tasks],
         "tasks": [_pending(frame, writes, task) for task in tasks],
     }
     _emit(frame, step, "checkpoints", "checkpoint", at.step, shown)
+
+
+def _stored_parent(frame: Frame, step: Step, parent: str | None) -> str | None:
+    """What a checkpoint hangs on when it is stored: of those that a run in ``exit`` mode makes only the last one is."""
+    journal = frame.journal
+    if journal is None or journal.durability != "exit":
+        return parent
+    held = journal.held_saves.get(frame.ns)
+    made = [save for save in step.saves if save.ns == frame.ns] + ([] if held is None else [held])
+    parents = {save.id: save.parent for save in made}
+    while parent is not None and parent in parents:
+        parent = parents[parent]
+    return parent
 
 
 def _emit(frame: Frame, step: Step, mode: str, kind: str, number: int, payload: dict[str, Any]) -> None:

@@ -34,6 +34,23 @@ def test_each_run_leaves_one_checkpoint_that_hangs_on_the_run_before(run: Runner
     assert second.values == {"a": ["1", "x", "y", "2", "x", "y"]}
 
 
+@pytest.mark.parametrize("subgraph", [False, True])
+def test_the_last_checkpoint_that_a_stream_shows_is_the_one_that_is_stored(
+    run: Runner, saver: Saver, thread: Thread, subgraph: bool
+) -> None:
+    inner = chain("q", "p", "r").compile(checkpointer=True)
+    app = (chain("x", "y", "z", y=inner) if subgraph else chain("x", "y", "z")).compile(checkpointer=saver)
+
+    for _ in range(2):
+        shown = run.stream(app, {"a": []}, thread("1"), stream_mode="checkpoints", subgraphs=True, **EXIT)
+        places: list[Any] = [thread("1"), *([{"configurable": {"thread_id": "1", "checkpoint_ns": "y"}}] * subgraph)]
+        for place in places:
+            newest = run.history(app, place)[0]
+            ns = newest.config["configurable"]["checkpoint_ns"]
+            last = [event for at, event in shown if "|".join(at) == ns][-1]
+            assert (last["config"], last["parent_config"]) == (newest.config, newest.parent_config)
+
+
 def test_a_failed_run_keeps_its_error_and_what_finished(run: Runner, saver: Saver, thread: Thread) -> None:
     graph = chain("x", "y", y=failing_once("y", ValueError("boom")))
     app = graph.compile(checkpointer=saver)
