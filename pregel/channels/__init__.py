@@ -1,14 +1,14 @@
 """Channels: how the writes of a superstep become the state."""
 
 from pregel.channels.any_value import AnyValue
-from pregel.channels.barrier import NamedBarrierValue, NamedBarrierValueAfterFinish
 from pregel.channels.base import MISSING, BaseChannel, DeltaSnapshot
+from pregel.channels.binop import BinaryOperatorAggregate
 from pregel.channels.delta import DeltaChannel
-from pregel.channels.ephemeral import EphemeralValue
+from pregel.channels.ephemeral_value import EphemeralValue
 from pregel.channels.last_value import LastValue, LastValueAfterFinish
-from pregel.channels.reducer import BinaryOperatorAggregate
+from pregel.channels.named_barrier_value import NamedBarrierValue, NamedBarrierValueAfterFinish
 from pregel.channels.topic import Topic
-from pregel.channels.untracked import UntrackedValue
+from pregel.channels.untracked_value import UntrackedValue
 
 __all__ = [
     "MISSING",

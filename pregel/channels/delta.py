@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Generic, Self
 
 from pregel.channels.base import MISSING, BaseChannel, DeltaSnapshot, Missing, Value, copy_container
 from pregel.channels.batches import Batches, Unfolded
+from pregel.channels.binop import Start, same_reducer, start_of
 from pregel.channels.growth import Growth, growth_of
 from pregel.channels.law import TRIES, check_law
 from pregel.channels.overwrite import overwrite_in, overwrite_of
-from pregel.channels.reducer import Start, same_reducer, start_of
 from pregel.errors import DefinitionError
 
 PendingWrite = tuple[str, str, Any]
