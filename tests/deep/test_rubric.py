@@ -36,7 +36,7 @@ class Work:
         self.agent = create_deep_agent(self.model, middleware=[grading], checkpointer=InMemorySaver())
 
     def results(self) -> list[str]:
-        return [one.result for one in self.found]
+        return [one["result"] for one in self.found]
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -55,6 +55,7 @@ def test_work_is_sent_back_with_what_is_missing_until_it_is_good(invoke: Callabl
         message.text for message in state["messages"]
     ]
     assert "rubric_grader" == state["messages"][2].name
+    assert {"lc_source": "rubric_grader"} == state["messages"][2].additional_kwargs
     assert ["needs_revision", "satisfied"] == work.results()
     assert {"messages", "files", "rubric"} == set(state)
     asked = work.grader.requests[1].messages[-1].text
@@ -78,7 +79,8 @@ def test_work_is_sent_back_so_often_and_a_new_input_counts_anew(invoke: Callable
         invoke(work.agent, {"messages": text, "rubric": "short"}, THREAD)
 
     assert ["needs_revision", "max_iterations_reached"] * 2 == work.results()
-    assert [1, 2, 1, 2] == [one.iteration for one in work.found]
+    assert [0, 1, 0, 1] == [one["iteration"] for one in work.found]
+    assert [1, 2] == [len({one["grading_run_id"] for one in found}) for found in (work.found[:2], work.found)]
 
 
 @pytest.mark.parametrize(
@@ -90,6 +92,7 @@ def test_a_grader_that_leaves_a_criterion_out_is_not_believed(second: Any) -> No
     work.agent.invoke({"messages": "write", "rubric": "short, with sources"}, THREAD)
 
     assert ["needs_revision", "max_iterations_reached"] == work.results()
+    assert [False, True] == [one["unverified"] for one in work.found]
 
 
 def test_work_that_cannot_be_mended_ends(invoke: Callable[..., Any]) -> None:
@@ -109,9 +112,11 @@ def test_a_grader_that_fails_ends_the_grading_and_not_the_run() -> None:
 
     shown = list(agent.stream({"messages": "write", "rubric": "short"}, stream_mode="custom"))
 
+    at = {"grading_run_id": shown[0].pop("grading_run_id"), "iteration": 0}
+    told = {"explanation": "ConnectionError: no grader today", "criteria": [], "unverified": False}
     assert [
-        {"type": "rubric_evaluation_start", "iteration": 1},
-        {"type": "rubric_evaluation_end", "iteration": 1, "result": "grader_error"},
+        {"type": "rubric_evaluation_start", "iteration": 0},
+        {"type": "rubric_evaluation_end", **at, "result": "grader_error", **told},
     ] == shown
 
 
@@ -194,7 +199,24 @@ def test_a_state_that_cannot_be_built_ends_the_grading_and_not_the_run() -> None
     state = work.agent.invoke({"messages": "write", "rubric": "good"}, THREAD)
 
     assert "draft 1" == state["messages"][-1].text
-    assert [("grader_error", "ZeroDivisionError: division by zero")] == [(one.result, one.error) for one in work.found]
+    error = "ZeroDivisionError: division by zero"
+    assert [("grader_error", error)] == [(one["result"], one["explanation"]) for one in work.found]
+
+
+def test_a_graders_state_may_be_built_from_the_iteration_and_options_may_be_none() -> None:
+    asked: list[int] = []
+
+    def build(state: Any, iteration: int) -> dict[str, Any]:
+        asked.append(iteration)
+        return {"paths": []}
+
+    absent: Any = dict.fromkeys(("system_prompt", "tools", "grader_middleware"))
+    bad, good = grade("needs_revision", short=False), grade("satisfied", short=True)
+    work = Work(bad, good, grader_state_schema=GraderState, build_grader_state=build, **absent)
+    work.agent.invoke({"messages": "write", "rubric": "short"}, THREAD)
+
+    assert [0, 1] == asked
+    assert ["needs_revision", "satisfied"] == work.results()
 
 
 def test_a_state_without_a_schema_is_refused() -> None:

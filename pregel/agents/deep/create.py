@@ -7,6 +7,7 @@ memory, approval. A middleware of yours that has the name of one of these takes 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from pregel.agents.create import AgentGraph, create_agent
@@ -20,15 +21,16 @@ from pregel.agents.deep.prompt_cache import PromptCacheMiddleware
 from pregel.agents.deep.skills import SkillsMiddleware
 from pregel.agents.deep.subagents import (
     GENERAL,
-    GENERAL_DESCRIPTION,
-    GENERAL_PROMPT,
+    GENERAL_PURPOSE_SUBAGENT,
     CompiledSubAgent,
     SubAgent,
     SubAgentMiddleware,
 )
-from pregel.agents.deep.summarization import SummarizationMiddleware
+from pregel.agents.deep.summarization import SummarizationMiddleware, create_summarization_middleware
 from pregel.agents.middleware.base import AgentMiddleware
 from pregel.agents.middleware.human import DECISIONS, HumanInTheLoopMiddleware
+from pregel.agents.middleware.requests import as_system_message
+from pregel.agents.middleware.todo import with_text
 from pregel.agents.models.base import ChatModel
 from pregel.agents.models.init import as_model
 from pregel.agents.state import AgentState
@@ -50,7 +52,7 @@ def create_deep_agent(
     tools: Sequence[Any] | None = None,
     *,
     system_prompt: str | SystemMessage | None = None,
-    middleware: Sequence[AgentMiddleware] = (),
+    middleware: Sequence[AgentMiddleware] | None = None,
     subagents: Sequence[AnySubAgent] | None = None,
     skills: Sequence[str] | None = None,
     memory: Sequence[str] | None = None,
@@ -70,7 +72,7 @@ def create_deep_agent(
 
     - `subagents`: dicts as `SubAgent`, `CompiledSubAgent` or (on a server, in the background) `AsyncSubAgent` say; one
       called "general-purpose", with the agent's own tools, is there unless you give your own of that name.
-    - `skills`: directories of skills; `memory`: files of memory; both in the backend.
+    - `skills`: directories of skills, for "general-purpose" as well; `memory`: files of memory; both in the backend.
     - `backend`: where the files are; in the state by default.
     - `permissions`: rules over paths, of which the first that matches decides.
     - `interrupt_on`: tools whose calls a person decides about, here and in subagents; needs a checkpointer.
@@ -80,7 +82,16 @@ def create_deep_agent(
     if model is None:
         raise DefinitionError("A deep agent needs a model.", fix='Give one, such as "anthropic:claude-sonnet-4-5".')
     parts = _Parts(
-        as_model(model), tools or (), middleware, skills, memory, permissions, backend, interrupt_on, state_schema
+        model=as_model(model),
+        tools=tools or (),
+        middleware=list(middleware or ()),
+        skills=_sources(middleware) if skills is None else skills,
+        memory=memory,
+        permissions=tuple(permissions or ()),
+        backend=StateBackend() if backend is None else backend,
+        interrupt_on=dict(interrupt_on or {}),
+        state_schema=state_schema,
+        system_prompt=system_prompt,
     )
     inline = cast("list[SubAgent | CompiledSubAgent]", [one for one in subagents or () if "graph_id" not in one])
     background = cast("list[AsyncSubAgent]", [one for one in subagents or () if "graph_id" in one])
@@ -89,7 +100,7 @@ def create_deep_agent(
         parts.model,
         list(parts.tools),
         system_prompt=system_prompt,
-        middleware=parts.stack(compiled, background, skills=skills, memory=memory),
+        middleware=parts.stack(compiled, background),
         response_format=response_format,
         state_schema=state_schema or DeepAgentState,
         context_schema=context_schema,
@@ -101,67 +112,55 @@ def create_deep_agent(
     )
 
 
+@dataclass(slots=True, kw_only=True)
 class _Parts:
     """What the agent and its subagents are made of."""
 
-    def __init__(
-        self,
-        model: ChatModel,
-        tools: Sequence[Any],
-        middleware: Sequence[AgentMiddleware],
-        skills: Sequence[str] | None,
-        memory: Sequence[str] | None,
-        permissions: Sequence[FilesystemPermission] | None,
-        backend: Backend | None,
-        interrupt_on: Mapping[str, Any] | None,
-        state_schema: Any,
-    ) -> None:
-        self.model, self.tools, self.middleware = model, tools, list(middleware)
-        self.backend = StateBackend() if backend is None else backend
-        self.permissions = tuple(permissions or ())
-        self.interrupt_on = dict(interrupt_on or {})
-        self.state_schema = state_schema
-        self.made: list[AgentGraph] = []  # the subagents that are built here
+    model: ChatModel
+    tools: Sequence[Any]
+    middleware: list[AgentMiddleware]
+    skills: Sequence[Any] | None
+    memory: Sequence[str] | None
+    permissions: tuple[FilesystemPermission, ...]
+    backend: Backend
+    interrupt_on: dict[str, Any]
+    state_schema: Any
+    system_prompt: str | SystemMessage | None
+    made: list[AgentGraph] = field(default_factory=list)
+    """The subagents that are built here."""
 
     def stack(
-        self,
-        subagents: Sequence[CompiledSubAgent],
-        background: Sequence[AsyncSubAgent],
-        *,
-        skills: Sequence[str] | None = None,
-        memory: Sequence[str] | None = None,
+        self, subagents: Sequence[CompiledSubAgent], background: Sequence[AsyncSubAgent]
     ) -> list[AgentMiddleware]:
         """The middleware of the agent itself."""
-        built = self._built(self.model, self.permissions, self.interrupt_on, skills)
+        built = self._built(self.model, self.permissions, self.interrupt_on, self.skills)
         if background:
             built.insert(2, AsyncSubAgentMiddleware(background))  # behind files and summaries
-        delegating = SubAgentMiddleware(subagents, shared_schema=self.state_schema)
+        delegating = SubAgentMiddleware(subagents, state_schema=self.state_schema)
         for one in self.made:
             one.hand_over = delegating.outcome  # without it all files are stored once more for each call
         built[1:1] = [delegating]
-        if memory:
-            caching = self.model.provider == "anthropic"
-            part = MemoryMiddleware(backend=self.backend, sources=memory, add_cache_control=caching)
-            built.insert(_place(built, HumanInTheLoopMiddleware), part)
+        self._remember(built, self.model)
         return _with_own(built, self.middleware)
+
+    def _remember(self, built: list[AgentMiddleware], model: ChatModel) -> None:
+        """Put the memory of the agent before the approval."""
+        if self.memory:
+            caching = model.provider == "anthropic"
+            part = MemoryMiddleware(backend=self.backend, sources=self.memory, add_cache_control=caching)
+            built.insert(_place(built, HumanInTheLoopMiddleware), part)
 
     def _built(
         self,
         model: ChatModel,
         permissions: tuple[FilesystemPermission, ...],
         interrupt_on: Mapping[str, Any],
-        skills: Sequence[str] | None,
+        skills: Sequence[Any] | None,
     ) -> list[AgentMiddleware]:
         """What every agent of this kind has."""
-        window = (model.profile or {}).get("max_input_tokens")
         found: list[AgentMiddleware] = [
             FilesystemMiddleware(backend=self.backend, permissions=permissions),
-            SummarizationMiddleware(
-                model,
-                backend=self.backend,
-                trigger=("tokens", 0.85 * window) if window else ("tokens", 170_000),
-                keep=("tokens", 0.1 * window) if window else ("messages", 6),
-            ),
+            create_summarization_middleware(model, self.backend),
         ]
         if skills:
             found.append(SkillsMiddleware(backend=guarded(self.backend, permissions), sources=skills))
@@ -177,23 +176,34 @@ class _Parts:
         if "runnable" in given:
             return cast("CompiledSubAgent", given)
         spec: SubAgent = given
-        mode = spec.get("mode", "isolated")
+        forks, own = spec.get("mode") == "fork", list(spec.get("middleware") or ())
         model = as_model(spec["model"]) if spec.get("model") is not None else self.model
-        permissions = tuple(spec.get("permissions", self.permissions))
-        asking = dict(spec.get("interrupt_on", self.interrupt_on))
-        built = self._built(model, permissions, asking, spec.get("skills"))
-        replacing = [one for one in self.middleware if one.name in {part.name for part in built}]
+        permissions = tuple(spec.get("permissions", self.permissions) or ())
+        asking = dict(spec.get("interrupt_on", self.interrupt_on) or {})
+        alike = forks or spec is GENERAL_PURPOSE_SUBAGENT  # which have the agent's own skills
+        skills = self.skills if alike else spec.get("skills") or _sources(own)
+        built = self._built(model, permissions, asking, skills)
+        if forks:
+            self._remember(built, model)
+        names = {part.name for part in built if alike or not isinstance(part, SkillsMiddleware)}
+        taken = [one for one in self.middleware if forks or one.name in names]
         runnable = create_agent(
             model,
-            list(spec.get("tools", self.tools)),
-            system_prompt=spec.get("system_prompt"),
-            middleware=_with_own(_with_own(built, replacing), spec.get("middleware") or ()),
+            list(spec.get("tools", self.tools) or ()),
+            system_prompt=self._prompt(spec) if forks else spec.get("system_prompt"),
+            middleware=_with_own(built, list({one.name: one for one in (*taken, *own)}.values())),
             response_format=spec.get("response_format"),
             state_schema=self.state_schema or DeepAgentState,
             name=spec["name"],
         )
         self.made.append(runnable)
+        mode = spec.get("mode", "isolated")
         return {"name": spec["name"], "description": spec["description"], "runnable": runnable, "mode": mode}
+
+    def _prompt(self, spec: SubAgent) -> SystemMessage | None:
+        """The agent's own prompt, with what a fork adds to it."""
+        prompt, added = as_system_message(self.system_prompt), spec.get("system_prompt")
+        return with_text(prompt, added) if added else prompt
 
 
 def _checked(given: SubAgent | CompiledSubAgent) -> SubAgent | CompiledSubAgent:
@@ -219,8 +229,12 @@ def _with_general(subagents: Sequence[SubAgent | CompiledSubAgent]) -> list[SubA
     subagents = [_checked(one) for one in subagents]
     if any(one["name"] == GENERAL for one in subagents):
         return list(subagents)
-    general: SubAgent = {"name": GENERAL, "description": GENERAL_DESCRIPTION, "system_prompt": GENERAL_PROMPT}
-    return [general, *subagents]
+    return [GENERAL_PURPOSE_SUBAGENT, *subagents]
+
+
+def _sources(middleware: Sequence[AgentMiddleware] | None) -> list[str] | None:
+    """The skills of a user's `SkillsMiddleware`, which takes the place of ours."""
+    return next((one.sources for one in middleware or () if isinstance(one, SkillsMiddleware)), None)
 
 
 def _with_own(built: Sequence[AgentMiddleware], own: Sequence[AgentMiddleware]) -> list[AgentMiddleware]:

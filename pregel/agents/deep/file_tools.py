@@ -30,7 +30,7 @@ def file_tools(
     backend: Backend,
     *,
     descriptions: dict[str, str] | None = None,
-    grep_max_count: int = 1000,
+    grep_max_count: int | None = 1000,
     max_execute_timeout: int = 3600,
 ) -> list[Tool]:
     """All file tools of a backend, in the order in which a model sees them."""
@@ -42,7 +42,7 @@ def file_tools(
 class _Tools:
     """The flows of the tools, over one backend."""
 
-    def __init__(self, backend: Backend, grep_max_count: int, max_execute_timeout: int) -> None:
+    def __init__(self, backend: Backend, grep_max_count: int | None, max_execute_timeout: int) -> None:
         self.backend, self.grep_max_count, self.max_execute_timeout = backend, grep_max_count, max_execute_timeout
 
     def ls(self, path: str) -> AgentFlow[str]:
@@ -102,11 +102,9 @@ class _Tools:
             raise ToolException(f"A timeout is from 1 to {self.max_execute_timeout} seconds, not {timeout}.")
         if not isinstance(self.backend, SandboxBackend):
             raise ToolException("Commands cannot be run here: the files have no shell.")
-        backend = self.backend
+        backend, limits = self.backend, {} if timeout is None else {"timeout": timeout}
         try:
-            done = yield either(
-                lambda: backend.execute(command, timeout=timeout), lambda: backend.aexecute(command, timeout=timeout)
-            )
+            done = yield either(lambda: backend.execute(command, **limits), lambda: backend.aexecute(command, **limits))
         except NotImplementedError as error:
             raise ToolException(str(error)) from error
         ended = "succeeded" if done.exit_code == 0 else "failed"

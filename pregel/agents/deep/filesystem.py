@@ -51,6 +51,7 @@ class FilesystemState(AgentState):
 class FilesystemMiddleware(AgentMiddleware):
     """Gives an agent the tools over a backend (default: files in its own state).
 
+    - `grep_max_count`: lines that one `grep` finds at most; None: all.
     - `tools`: which of them, all by default; ``read_file`` always.
     - `tool_token_limit_before_evict`: a longer result of any other tool goes to a file, and
       `human_message_token_limit_before_evict`: a longer message of a person too; None: never.
@@ -69,18 +70,18 @@ class FilesystemMiddleware(AgentMiddleware):
         tool_token_limit_before_evict: int | None = 20_000,
         human_message_token_limit_before_evict: int | None = 50_000,
         max_execute_timeout: int = 3600,
-        grep_max_count: int = 1000,
+        grep_max_count: int | None = 1000,
         tools: Sequence[FsToolName] | Literal["all"] | None = None,
         offload_binary_content: bool = False,
-        permissions: Sequence[FilesystemPermission] = (),
+        permissions: Sequence[FilesystemPermission] | None = None,
     ) -> None:
         backend = StateBackend() if backend is None else backend
         if not isinstance(backend, Backend):
             raise DefinitionError(
                 f"{backend!r} is no backend.", fix="Give an instance of a Backend; factories are not taken."
             )
-        self.backend = guarded(backend, permissions)
-        self.permissions = tuple(permissions)
+        self.permissions = tuple(permissions or ())
+        self.backend = guarded(backend, self.permissions)
         self.offload = offload_binary_content and not in_state(backend)
         if offload_binary_content and not self.offload:
             warn_caller(

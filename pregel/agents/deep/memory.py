@@ -15,7 +15,6 @@ from pregel.agents.state import AgentState, PrivateStateAttr
 from pregel.errors import DefinitionError, InvalidInputError
 from pregel.messages import SystemMessage
 
-LONGEST = 1_000_000  # lines
 NOTHING = "(Nothing has been noted yet.)"
 PROMPT = """Below is what was noted in earlier work. When you learn something that will matter later (a preference, a
 correction, a decision, where things are), write it into one of these files with `edit_file`, at once and shortly. Never
@@ -34,7 +33,7 @@ class MemoryState(AgentState):
 class MemoryMiddleware(AgentMiddleware):
     """Shows the model the files `sources` of the backend, read once a thread. A file that is not there yet is fine.
 
-    `system_prompt` is the section with ``{agent_memory}`` in it; None shows the files alone.
+    `system_prompt` is the section with ``{agent_memory}`` in it; None shows nothing.
     """
 
     state_schema = MemoryState
@@ -52,7 +51,7 @@ class MemoryMiddleware(AgentMiddleware):
         if isinstance(sources, str):
             raise DefinitionError(f"The memory {sources!r} is no list.", fix=f"Put it in a list: [{sources!r}].")
         self.backend, self.sources = backend, list(sources)
-        self.add_cache_control, self.system_prompt = add_cache_control, system_prompt or "{agent_memory}"
+        self.add_cache_control, self.system_prompt = add_cache_control, system_prompt
 
     @hook_config(can_jump_to=[])
     def before_agent(self, state: Any, runtime: Any) -> AgentFlow[Any]:
@@ -61,17 +60,20 @@ class MemoryMiddleware(AgentMiddleware):
             return None
         contents: dict[str, str] = {}
         for path in self.sources:
-            result = yield either(self.backend.read, self.backend.aread, path, 0, LONGEST)
-            if result.error is None and result.file_data is not None:
-                contents[path] = _COMMENT.sub("", result.file_data["content"]).strip()
-            elif result.error is not None and not result.error.startswith("file_not_found"):
+            (found,) = yield either(self.backend.download_files, self.backend.adownload_files, [path])
+            if found.error == "file_not_found":
+                continue
+            if found.content is None or found.error is not None:
                 raise InvalidInputError(
-                    f"The memory {path} could not be read: {result.error}", fix="Mend it, or leave it out."
+                    f"The memory {path} could not be read: {found.error}", fix="Mend it, or leave it out."
                 )
+            contents[path] = _COMMENT.sub("", found.content.decode("utf-8", "replace")).strip()
         return {"memory_contents": contents}
 
     def wrap_model_call(self, request: ModelRequest, *_: Any) -> Any:
         """Show the files, as the last part of the system message."""
+        if self.system_prompt is None:
+            return (yield request)
         contents = request.state.get("memory_contents") or {}
         shown = "\n\n".join(f"{path}\n\n{text}" for path, text in contents.items() if text) or NOTHING
         system = with_text(request.system_message, self.system_prompt.replace("{agent_memory}", shown))

@@ -192,7 +192,7 @@ class GuardedBackend(SandboxBackend):
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         if isinstance(self.backend, SandboxBackend):
-            return self.backend.execute(command, timeout=timeout)
+            return self.backend.execute(command, **({} if timeout is None else {"timeout": timeout}))
         raise NotImplementedError("The backend runs no commands.")
 
     def _need(self, operation: Operation, path: str) -> str:

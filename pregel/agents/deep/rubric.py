@@ -11,9 +11,10 @@
 
 from __future__ import annotations
 
+import inspect
+import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NotRequired, cast
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, cast
 
 from typing_extensions import TypedDict  # pydantic reads no other one before Python 3.12
 
@@ -35,11 +36,11 @@ PROMPT = """You grade the work of an agent against a rubric. Make criteria of th
 given, each under its name, and say of each whether the work passes it and, if not, what is missing. Believe what you
 see in the work, not what the agent says of it. Answer "satisfied" when every criterion is passed, "needs_revision" when
 the agent could still pass them, "failed" when it cannot."""
-Result = Literal["satisfied", "needs_revision", "failed"]
-Outcome = Literal["satisfied", "needs_revision", "failed", "max_iterations_reached", "grader_error"]
+GraderVerdict = Literal["satisfied", "needs_revision", "failed"]
+RubricResult: TypeAlias = GraderVerdict | Literal["max_iterations_reached", "grader_error"]
 
 
-class Criterion(TypedDict):
+class CriterionEval(TypedDict):
     """One thing that the work must be, and what is missing for it."""
 
     name: str
@@ -50,29 +51,34 @@ class Criterion(TypedDict):
 class GraderResponse(TypedDict):
     """What a grader finds."""
 
-    result: Result
+    result: GraderVerdict
     explanation: str
-    criteria: list[Criterion]
+    criteria: list[CriterionEval]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RubricEvaluation:
-    """What a grading came to. `iteration` counts from 1; `error` is set when the grader failed."""
+class RubricEvaluation(TypedDict):
+    """What a grading came to.
 
+    `grading_run_id` is one for all gradings of a run, `iteration` counts them from 0. `explanation` is the error of a
+    grader that failed. `unverified`: the grader said "satisfied" while a criterion was open.
+    """
+
+    grading_run_id: str
     iteration: int
-    result: Outcome
-    explanation: str = ""
-    criteria: list[Criterion] = field(default_factory=list)
-    error: str | None = None
+    result: RubricResult
+    explanation: str
+    criteria: list[CriterionEval]
+    unverified: bool
 
 
 class RubricState(AgentState):
     """The rubric of a run, and how far its grading is."""
 
     rubric: NotRequired[str | None]
-    _rubric_iteration: NotRequired[Annotated[int, PrivateStateAttr]]
+    _rubric_iterations: NotRequired[Annotated[int, PrivateStateAttr]]
     _rubric_criteria: NotRequired[Annotated[list[str] | None, PrivateStateAttr]]
-    _rubric_status: NotRequired[Annotated[Outcome | None, PrivateStateAttr]]
+    _rubric_status: NotRequired[Annotated[RubricResult | None, PrivateStateAttr]]
+    _current_grading_run_id: NotRequired[Annotated[str, PrivateStateAttr]]
 
 
 class RubricMiddleware(AgentMiddleware):
@@ -82,7 +88,8 @@ class RubricMiddleware(AgentMiddleware):
     - `prepare_messages_for_grader`: which messages it is shown, of all of them.
     - `grader_middleware` is the grader's own. With `grader_context_schema` its parts get the context of the run.
     - `grader_state_schema`, a subclass of `AgentState`, gives the grader's state more keys, and
-      `build_grader_state(state)`, which may be awaited, their values, from the whole state of the agent.
+      `build_grader_state(state, iteration)`, which may be awaited, their values, from the whole state of the agent;
+      one of a single parameter gets the state.
     - `on_evaluation` is called with every `RubricEvaluation`; mode ``custom`` of the stream shows
       ``rubric_evaluation_start`` and ``rubric_evaluation_end``.
     """
@@ -93,13 +100,13 @@ class RubricMiddleware(AgentMiddleware):
         self,
         *,
         model: Any,
-        system_prompt: str = PROMPT,
-        tools: Sequence[Any] = (),
-        grader_middleware: Sequence[AgentMiddleware] = (),
+        system_prompt: str | None = None,
+        tools: Sequence[Any] | None = None,
+        grader_middleware: Sequence[AgentMiddleware] | None = None,
         grader_context_schema: type | None = None,
         grader_state_schema: Any = None,
         prepare_messages_for_grader: Callable[[Sequence[BaseMessage]], Sequence[BaseMessage]] | None = None,
-        build_grader_state: Callable[[Any], Any] | None = None,
+        build_grader_state: Callable[..., Any] | None = None,
         max_iterations: int = 3,
         on_evaluation: Callable[[RubricEvaluation], Any] | None = None,
     ) -> None:
@@ -110,13 +117,14 @@ class RubricMiddleware(AgentMiddleware):
                 "The grader's state has no keys that `build_grader_state` could fill.", fix="Give grader_state_schema."
             )
         self.max_iterations, self.on_evaluation = max_iterations, on_evaluation
-        self.has_context, self.build_state = grader_context_schema is not None, build_grader_state
+        self.has_context = grader_context_schema is not None
+        self.build_state, self.built_from = build_grader_state, _parameters(build_grader_state)
         self.prepare = prepare_messages_for_grader or _shown
         self.grader = create_agent(
             as_model(model),
-            list(tools),
-            system_prompt=system_prompt,
-            middleware=list(grader_middleware),
+            list(tools or ()),
+            system_prompt=system_prompt or PROMPT,
+            middleware=list(grader_middleware or ()),
             response_format=GraderResponse,
             state_schema=grader_state_schema,
             context_schema=grader_context_schema,
@@ -127,44 +135,49 @@ class RubricMiddleware(AgentMiddleware):
     @hook_config(can_jump_to=[])
     def before_agent(self, state: Any, runtime: Any) -> Any:
         """A new input is graded anew."""
-        if not state.get("_rubric_iteration"):
+        if not state.get("rubric"):
             return None
-        return {"_rubric_iteration": 0, "_rubric_criteria": None, "_rubric_status": None}
+        new = {"_rubric_iterations": 0, "_rubric_criteria": None, "_rubric_status": None}
+        return {**new, "_current_grading_run_id": str(uuid.uuid4())}
 
     @hook_config(can_jump_to=["model"])
     def after_agent(self, state: Any, runtime: Any) -> AgentFlow[Any]:
         """Grade the work, and send it back when it can be better."""
-        rubric = state.get("rubric")
-        if not rubric:
+        if not state.get("rubric"):
             return None
-        iteration, known = state.get("_rubric_iteration", 0) + 1, state.get("_rubric_criteria")
-        runtime.stream_writer({"type": "rubric_evaluation_start", "iteration": iteration})
-        found = yield from self._graded(state, rubric, known, iteration, runtime.context if self.has_context else None)
-        last = found.result == "needs_revision" and iteration >= self.max_iterations
-        outcome: Outcome = "max_iterations_reached" if last else found.result
-        runtime.stream_writer({"type": "rubric_evaluation_end", "iteration": iteration, "result": outcome})
-        update: dict[str, Any] = {"_rubric_iteration": iteration, "_rubric_status": outcome}
-        if known is None:
-            update["_rubric_criteria"] = [one["name"] for one in found.criteria] or None
-        if outcome == "needs_revision":
-            update |= {"messages": [HumanMessage(_sent_back(found), name=GRADER)], "jump_to": "model"}
+        at = {"grading_run_id": state["_current_grading_run_id"], "iteration": state.get("_rubric_iterations", 0)}
+        runtime.stream_writer({"type": "rubric_evaluation_start", **at})
+        found = yield from self._graded(state, runtime.context if self.has_context else None)
+        if found["result"] == "needs_revision" and at["iteration"] + 1 >= self.max_iterations:
+            found["result"] = "max_iterations_reached"
+        runtime.stream_writer({"type": "rubric_evaluation_end", **found})
+        update: dict[str, Any] = {"_rubric_iterations": at["iteration"] + 1, "_rubric_status": found["result"]}
+        if state.get("_rubric_criteria") is None:
+            update["_rubric_criteria"] = [one["name"] for one in found["criteria"]] or None
+        if found["result"] == "needs_revision":
+            back = HumanMessage(_sent_back(found), name=GRADER, additional_kwargs={"lc_source": GRADER})
+            update |= {"messages": [back], "jump_to": "model"}
         if self.on_evaluation is not None:
-            told = RubricEvaluation(
-                iteration=iteration,
-                result=outcome,
-                explanation=found.explanation,
-                criteria=found.criteria,
-                error=found.error,
-            )
-            yield calling(self.on_evaluation, told)
+            yield calling(self.on_evaluation, found)
         return update
 
-    def _graded(
-        self, state: Any, rubric: str, known: list[str] | None, iteration: int, context: Any
-    ) -> AgentFlow[RubricEvaluation]:
-        question = HumanMessage(_question(self.prepare(state["messages"]), rubric, known))
+    def _graded(self, state: Any, context: Any) -> AgentFlow[RubricEvaluation]:
+        known, iteration = state.get("_rubric_criteria"), state.get("_rubric_iterations", 0)
+        evaluation = RubricEvaluation(
+            grading_run_id=state["_current_grading_run_id"],
+            iteration=iteration,
+            result="grader_error",
+            explanation="",
+            criteria=[],
+            unverified=False,
+        )
+        question = HumanMessage(_question(self.prepare(state["messages"]), state["rubric"], known))
         try:
-            more = {} if self.build_state is None else (yield calling(self.build_state, state))
+            more = (
+                {}
+                if self.build_state is None
+                else (yield calling(self.build_state, *(state, iteration)[: self.built_from]))
+            )
             asked, options = {**more, "messages": [question]}, {} if context is None else {"context": context}
             graded = yield either(
                 lambda: self.grader.invoke(asked, **options), lambda: self.grader.ainvoke(asked, **options)
@@ -173,18 +186,29 @@ class RubricMiddleware(AgentMiddleware):
         except SIGNALS:
             raise
         except Exception as error:
-            return RubricEvaluation(
-                iteration=iteration, result="grader_error", error=f"{type(error).__name__}: {error}"
-            )
-        return RubricEvaluation(
-            iteration=iteration,
-            result=_believed(response, known),
-            explanation=response["explanation"],
-            criteria=list(response["criteria"]),
-        )
+            return {**evaluation, "explanation": f"{type(error).__name__}: {error}"}
+        result = _believed(response, known)
+        return {
+            **evaluation,
+            "result": result,
+            "explanation": response["explanation"],
+            "criteria": list(response["criteria"]),
+            "unverified": result != response["result"],
+        }
 
 
-def _believed(response: GraderResponse, known: list[str] | None) -> Result:
+def _parameters(build: Callable[..., Any] | None) -> int:
+    """How many of state and iteration a function takes."""
+    if build is None:
+        return 0
+    try:
+        inspect.signature(build).bind({}, 0)
+    except (TypeError, ValueError):  # ValueError: one that does not say
+        return 1
+    return 2
+
+
+def _believed(response: GraderResponse, known: list[str] | None) -> GraderVerdict:
     """The result; not satisfied where a criterion is missing or not passed."""
     passed = {one["name"]: one["passed"] for one in response["criteria"]}
     whole = bool(passed) and all(passed.values()) and set(known or ()) <= passed.keys()
@@ -212,5 +236,5 @@ def _shown(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
 
 
 def _sent_back(found: RubricEvaluation) -> str:
-    gaps = "\n".join(f"- {one['name']}: {one['gap']}" for one in found.criteria if not one["passed"])
-    return f"The work is not done yet. {found.explanation}\n{gaps}".rstrip()
+    gaps = "\n".join(f"- {one['name']}: {one['gap']}" for one in found["criteria"] if not one["passed"])
+    return f"The work is not done yet. {found['explanation']}\n{gaps}".rstrip()

@@ -15,7 +15,6 @@ from typing import Annotated, Any, NotRequired
 from typing_extensions import TypedDict
 
 from pregel.agents.deep.backends.base import Backend
-from pregel.agents.deep.backends.text import decoded
 from pregel.agents.deep.frontmatter import FrontmatterError, frontmatter
 from pregel.agents.flow import AgentFlow, either
 from pregel.agents.middleware.base import AgentMiddleware, hook_config
@@ -29,6 +28,7 @@ log = logging.getLogger("pregel.agents")
 
 LARGEST = 10 * 1024 * 1024
 LONGEST_DESCRIPTION, LONGEST_COMPATIBILITY, MOST_ERRORS = 1024, 500, 20
+_PLACE = re.compile(r"\{skills(?:_list|_locations|_load_warnings)?\}")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 PROMPT = """You have skills: instructions for kinds of work, in files. When one fits, read its file with `read_file`
 before you begin, and follow it. Paths in it are below its directory.
@@ -42,10 +42,10 @@ class SkillMetadata(TypedDict):
     name: str
     description: str
     path: str
-    license: NotRequired[str]
-    compatibility: NotRequired[str]
-    metadata: NotRequired[dict[str, str]]
-    allowed_tools: NotRequired[list[str]]
+    license: str | None
+    compatibility: str | None
+    metadata: dict[str, str]
+    allowed_tools: list[str]
 
 
 def _with_pinned(left: list[str] | None, right: list[str] | None) -> list[str]:
@@ -53,9 +53,11 @@ def _with_pinned(left: list[str] | None, right: list[str] | None) -> list[str]:
 
 
 class SkillsState(AgentState):
-    """The skills of a thread; `pinned_skills` are put before the model whole."""
+    """The skills of a thread; `pinned_skills` are put before the model whole. With None as `skills_metadata` the skills
+    are looked for again.
+    """
 
-    skills_metadata: NotRequired[Annotated[list[SkillMetadata], PrivateStateAttr]]
+    skills_metadata: NotRequired[Annotated[list[SkillMetadata] | None, OmitFromOutput]]
     skills_load_errors: NotRequired[Annotated[list[str], PrivateStateAttr]]
     pinned_skills: NotRequired[Annotated[list[str], OmitFromOutput, _with_pinned]]
     skills_pinned: NotRequired[Annotated[list[str], PrivateStateAttr, _with_pinned]]
@@ -64,7 +66,8 @@ class SkillsState(AgentState):
 class SkillsMiddleware(AgentMiddleware):
     """Tells the model of the skills in `sources`, directories of the backend, and puts pinned ones before it.
 
-    `system_prompt` is the section with ``{skills}`` in it; None tells the model nothing.
+    `system_prompt` is the section with ``{skills}`` in it, or with ``{skills_locations}``, ``{skills_load_warnings}``
+    and ``{skills_list}``; None tells the model nothing.
     """
 
     state_schema = SkillsState
@@ -76,7 +79,7 @@ class SkillsMiddleware(AgentMiddleware):
         sources: Sequence[str | tuple[str, str]],
         system_prompt: str | None = PROMPT,
     ) -> None:
-        if system_prompt is not None and "{skills}" not in system_prompt:
+        if system_prompt is not None and not {"{skills}", "{skills_list}"} & set(_PLACE.findall(system_prompt)):
             raise DefinitionError("The section for skills has no place for them.", fix="Put {skills} into it.")
         if isinstance(sources, str):
             raise DefinitionError(f"The skills {sources!r} are no list.", fix=f"Put it in a list: [{sources!r}].")
@@ -86,7 +89,7 @@ class SkillsMiddleware(AgentMiddleware):
     @hook_config(can_jump_to=[])
     def before_agent(self, state: Any, runtime: Any) -> AgentFlow[Any]:
         """Find the skills, once a thread."""
-        if "skills_metadata" in state:
+        if state.get("skills_metadata") is not None:
             return None
         found: dict[str, SkillMetadata] = {}
         errors: list[str] = []
@@ -113,8 +116,11 @@ class SkillsMiddleware(AgentMiddleware):
             if name not in known:
                 messages.append(HumanMessage(f"There is no skill {name!r}. The skills are: {', '.join(known)}."))
                 continue
-            raw = yield from self._raw(known[name]["path"])
-            messages.append(HumanMessage(f"Follow the skill {name!r} ({known[name]['path']}):\n\n{raw}"))
+            skill, raw = known[name], (yield from self._raw(known[name]["path"]))
+            pinned = {"name": name, "path": skill["path"], "description": skill["description"]}
+            told = f"Follow the skill {name!r} ({skill['path']}):\n\n{raw}"
+            marked = {"lc_source": "pinned_skill", "skill": pinned}
+            messages.append(HumanMessage(told, additional_kwargs=marked))
         return {"messages": messages, "skills_pinned": names} if messages else None
 
     def wrap_model_call(self, request: ModelRequest, *_: Any) -> Any:
@@ -123,20 +129,29 @@ class SkillsMiddleware(AgentMiddleware):
         errors = request.state.get("skills_load_errors") or ()
         if self.system_prompt is None or not (skills or errors):
             return (yield request)
-        listed = [*map(_listed, skills), *(f"(could not be read: {error})" for error in errors)]
-        section = self.system_prompt.replace("{skills}", "\n".join(listed))
+        listed = "\n".join(map(_listed, skills))
+        failed = "".join(f"\n(could not be read: {error})" for error in errors)
+        parts = {
+            "{skills}": (listed + failed).strip("\n"),
+            "{skills_list}": listed,
+            "{skills_load_warnings}": failed,
+            "{skills_locations}": "\n".join(f"- {source}" for source in self.sources),
+        }
+        section = _PLACE.sub(lambda place: parts[place[0]], self.system_prompt)
         return (yield request.override(system_message=with_text(request.system_message, section)))
 
     def _raw(self, path: str) -> AgentFlow[str]:
         """The whole text of a file; FrontmatterError when it cannot be read."""
-        result = yield either(self.backend.read, self.backend.aread, path, 0, LARGEST)
-        if result.error is not None or result.file_data is None:
-            raise FrontmatterError(str(result.error))
-        if result.file_data["encoding"] != "utf-8":
-            raise FrontmatterError("it is no text")
-        if len(decoded(result.file_data)) > LARGEST:
+        (found,) = yield either(self.backend.download_files, self.backend.adownload_files, [path])
+        if found.content is None or found.error is not None:
+            raise FrontmatterError(str(found.error))
+        if len(found.content) > LARGEST:
             raise FrontmatterError("it is larger than 10 MB")
-        return f"{result.file_data['content']}\n"
+        try:
+            text: str = found.content.decode("utf-8")
+        except UnicodeDecodeError:
+            raise FrontmatterError("it is no text") from None
+        return text.replace("\r\n", "\n") + "\n"
 
     def _skill(self, path: str, errors: list[str]) -> AgentFlow[SkillMetadata | None]:
         try:
@@ -155,17 +170,16 @@ def _metadata(path: str, head: dict[str, Any]) -> SkillMetadata:
     directory = path.split("/")[-2]
     if len(name) > 64 or not _NAME.fullmatch(name) or name != directory:
         log.warning("%s: the name %r should be its directory's, in lowercase words joined by hyphens.", path, name)
-    found: SkillMetadata = {"name": name, "description": description[:LONGEST_DESCRIPTION], "path": path}
-    if head.get("license"):
-        found["license"] = str(head["license"])
-    if head.get("compatibility"):
-        found["compatibility"] = str(head["compatibility"])[:LONGEST_COMPATIBILITY]
-    if isinstance(head.get("metadata"), dict):
-        found["metadata"] = {str(key): str(value) for key, value in head["metadata"].items()}
-    tools = head.get("allowed-tools")
-    if tools:
-        found["allowed_tools"] = tools if isinstance(tools, list) else re.split(r"[\s,]+", str(tools).strip())
-    return found
+    more, tools = head.get("metadata"), head.get("allowed-tools") or []
+    return {
+        "name": name,
+        "description": description[:LONGEST_DESCRIPTION],
+        "path": path,
+        "license": str(head["license"]) if head.get("license") else None,
+        "compatibility": str(head["compatibility"])[:LONGEST_COMPATIBILITY] if head.get("compatibility") else None,
+        "metadata": {str(key): str(value) for key, value in more.items()} if isinstance(more, dict) else {},
+        "allowed_tools": tools if isinstance(tools, list) else re.split(r"[\s,]+", str(tools).strip()),
+    }
 
 
 def _listed(skill: SkillMetadata) -> str:

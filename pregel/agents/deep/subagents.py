@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
+from typing import Annotated, Any, Literal, NotRequired, cast, get_args, get_origin
 
 from typing_extensions import TypedDict
 
+from pregel.agents.create import AgentGraph, create_agent
+from pregel.agents.deep.backends.base import Backend
 from pregel.agents.deep.backends.state import FILES
 from pregel.agents.flow import AgentFlow, block, either, wait
 from pregel.agents.history import last_answer
 from pregel.agents.middleware.base import AgentMiddleware
+from pregel.agents.middleware.human import HumanInTheLoopMiddleware
 from pregel.agents.middleware.requests import ModelRequest
 from pregel.agents.middleware.todo import with_text
 from pregel.agents.schema_pydantic import dumped
@@ -73,38 +76,85 @@ class CompiledSubAgent(TypedDict):
     mode: NotRequired[Mode]
 
 
-class SubAgentMiddleware(AgentMiddleware):
-    """Gives an agent the tool `task` over compiled subagents.
+GENERAL_PURPOSE_SUBAGENT: SubAgent = {
+    "name": GENERAL,
+    "description": GENERAL_DESCRIPTION,
+    "system_prompt": GENERAL_PROMPT,
+}
+"""The subagent that every deep agent has."""
 
-    `shared_schema`: the state whose keys, beside the files, go in and come back.
+
+def create_sub_agent(spec: SubAgent, *, state_schema: Any = None, response_format: Any = None) -> AgentGraph:
+    """The agent that a dict describes, with its own `model`, `tools` and `middleware` and no others.
+
+    `response_format` counts before the one of the dict. DefinitionError when it has no model or no tools.
+    """
+    if missing := [key for key in ("name", "model", "tools") if key not in spec]:
+        raise DefinitionError(
+            f"The subagent {spec.get('name', spec)!r} lacks {' and '.join(missing)}.",
+            fix="Give it all, or let create_deep_agent build it, which fills in its own.",
+        )
+    asking = spec.get("interrupt_on")
+    return create_agent(
+        spec["model"],
+        list(spec["tools"] or ()),
+        system_prompt=spec.get("system_prompt"),
+        middleware=[*(spec.get("middleware") or ()), *([HumanInTheLoopMiddleware(asking)] if asking else ())],
+        response_format=spec.get("response_format") if response_format is None else response_format,
+        state_schema=state_schema,
+        name=spec["name"],
+    )
+
+
+class SubAgentMiddleware(AgentMiddleware):
+    """Gives an agent the tool `task` over subagents: compiled ones, or dicts that say all of theirs.
+
+    - `task_description`: what the model is told of the tool; ``{available_agents}`` in it stands for their list.
+    - `state_schema`: the state whose keys, beside the files, go in and come back, but for `private_state_keys`. It is
+      the state of those that are built here.
+    - `backend` says nothing here: a subagent's own middleware has one.
     """
 
     def __init__(
         self,
-        subagents: Sequence[CompiledSubAgent],
+        subagents: Sequence[SubAgent | CompiledSubAgent],
         *,
+        backend: Backend | None = None,
         system_prompt: str | None = PROMPT,
         task_description: str | None = None,
-        shared_schema: Any = None,
+        private_state_keys: Collection[str] | None = None,
+        state_schema: Any = None,
     ) -> None:
         if not subagents:
             raise DefinitionError("There are no subagents.", fix="Leave SubAgentMiddleware out, or give it some.")
-        self.subagents = {one["name"]: one for one in subagents}
-        if len(self.subagents) < len(subagents):
+        if len({one["name"] for one in subagents}) < len(subagents):
             raise DefinitionError("Two subagents have one name.", fix="Name them apart.")
         for one in subagents:
             if one.get("mode", "isolated") not in ("isolated", "fork"):
                 raise DefinitionError(
                     f"The mode of {one['name']!r} is {one.get('mode')!r}.", fix="Use 'isolated' or 'fork'."
                 )
-        hints = annotations_of(shared_schema) if shared_schema is not None else {}
-        self.shared = {FILES: None, **{key: hint for key, hint in hints.items() if key not in KEPT_APART}}
+        self.subagents = {one["name"]: self._compiled(one, state_schema) for one in subagents}
+        hints = annotations_of(state_schema) if state_schema is not None else {}
+        apart = KEPT_APART | set(private_state_keys or ())
+        self.shared = {FILES: None, **{key: hint for key, hint in hints.items() if key not in apart}}
         self.system_prompt = system_prompt
         listed = "\n".join(f"- {one['name']}: {one['description']}" for one in subagents)
-        described = task_description or "Give a task to a subagent and get its answer. The subagents:\n{subagents}"
-        task = Tool(self._blocking, self._awaiting, name="task", description=described.replace("{subagents}", listed))
+        described = (
+            task_description or "Give a task to a subagent and get its answer. The subagents:\n{available_agents}"
+        )
+        described = described.replace("{available_agents}", listed)
+        task = Tool(self._blocking, self._awaiting, name="task", description=described)
         task.arguments = task.arguments.closed()  # what a model adds here it would believe to have said
         self.tools = [task]
+
+    def _compiled(self, given: SubAgent | CompiledSubAgent, state_schema: Any) -> CompiledSubAgent:
+        if "runnable" in given:
+            return cast("CompiledSubAgent", given)
+        agent = create_sub_agent(given, state_schema=state_schema)
+        agent.hand_over = self.outcome  # without it all files are stored once more for each call
+        mode = given.get("mode", "isolated")
+        return {"name": given["name"], "description": given["description"], "runnable": agent, "mode": mode}
 
     def wrap_model_call(self, request: ModelRequest, *_: Any) -> Any:
         """Tell the model how to use subagents."""
@@ -126,7 +176,7 @@ class SubAgentMiddleware(AgentMiddleware):
             return f"There is no subagent {subagent_type!r}. The subagents are: {', '.join(self.subagents)}."
         before = {key: runtime.state[key] for key in self.shared if key in runtime.state}
         given = {**before, "messages": _messages(chosen, description, runtime.state["messages"])}
-        agent, config = chosen["runnable"], {"configurable": {"ls_agent_type": "subagent"}}
+        agent, config = chosen["runnable"], _config(chosen["name"])
         after = yield either(
             lambda: agent.invoke(_known(agent, given), config), lambda: agent.ainvoke(_known(agent, given), config)
         )
@@ -148,6 +198,11 @@ class SubAgentMiddleware(AgentMiddleware):
             if key in after and after[key] != before.get(key)
         }
         return {OUTCOME: {"text": _text(after), "update": update}}
+
+
+def _config(name: str) -> dict[str, Any]:
+    """The config of a subagent's run: what it streams says whose it is."""
+    return {"run_name": name, "metadata": {"lc_agent_name": name}, "configurable": {"ls_agent_type": "subagent"}}
 
 
 def _messages(chosen: CompiledSubAgent, description: str, history: Sequence[BaseMessage]) -> list[BaseMessage]:

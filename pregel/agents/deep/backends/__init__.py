@@ -21,11 +21,13 @@ from pregel.agents.deep.backends.base import (
 )
 from pregel.agents.deep.backends.composite import CompositeBackend
 from pregel.agents.deep.backends.filesystem import FilesystemBackend
-from pregel.agents.deep.backends.local_shell import LocalShellBackend
+from pregel.agents.deep.backends.local_shell import DEFAULT_EXECUTE_TIMEOUT, LocalShellBackend
 from pregel.agents.deep.backends.state import StateBackend
-from pregel.agents.deep.backends.store import StoreBackend
+from pregel.agents.deep.backends.store import NamespaceFactory, StoreBackend
+from pregel.agents.deep.backends.table import create_file_data
 
 __all__ = [
+    "DEFAULT_EXECUTE_TIMEOUT",
     "Backend",
     "BackendProtocol",
     "CompositeBackend",
@@ -42,10 +44,12 @@ __all__ = [
     "GrepResult",
     "LocalShellBackend",
     "LsResult",
+    "NamespaceFactory",
     "ReadResult",
     "SandboxBackend",
     "SandboxBackendProtocol",
     "StateBackend",
     "StoreBackend",
     "WriteResult",
+    "create_file_data",
 ]

@@ -3,7 +3,8 @@
 1. Paths are absolute and written with slashes; `/` is the root of the backend. Directories end with a slash in answers.
 2. **Errors are returned, never raised**: every answer has an `error`, a text for the model, or None. What a caller may
    act on is in `errors.ErrorCode`, which those texts begin with.
-3. Lines are counted from 1 in answers; `offset` counts from 0. Text is UTF-8, everything else is base64.
+3. Lines are counted from 1 in answers; `offset` counts from 0. Text is UTF-8, everything else is base64. A list of an
+   answer that is None is empty.
 4. The verbs block. Their async twins run them on a thread; a backend that can await overrides the twins.
 """
 
@@ -48,15 +49,18 @@ class GrepMatch(TypedDict):
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LsResult:
     """What a directory holds, sorted by path."""
 
     error: str | None = None
     entries: list[FileInfo] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "entries", self.entries or [])
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True)
 class ReadResult:
     """A window of a file.
 
@@ -73,7 +77,7 @@ class ReadResult:
     no_lines_requested: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class WriteResult:
     """Where something was written."""
 
@@ -81,7 +85,7 @@ class WriteResult:
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class EditResult:
     """Where and how often something was replaced."""
 
@@ -90,7 +94,7 @@ class EditResult:
     occurrences: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DeleteResult:
     """What was deleted."""
 
@@ -98,7 +102,7 @@ class DeleteResult:
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class GrepResult:
     """The lines that matched, by path and line; `truncated` when there were more."""
 
@@ -106,8 +110,11 @@ class GrepResult:
     matches: list[GrepMatch] = field(default_factory=list)
     truncated: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matches", self.matches or [])
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True)
 class GlobResult:
     """The files that matched, sorted by path; `truncated` when there may be more, with the reason."""
 
@@ -115,6 +122,9 @@ class GlobResult:
     matches: list[FileInfo] = field(default_factory=list)
     truncated: bool = False
     truncation_reason: Literal["budget", "unreadable", "transport"] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matches", self.matches or [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +257,7 @@ class SandboxBackend(Backend):
 
     async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """`execute`, awaited."""
-        return await on_thread(self.execute, command, timeout=timeout)
+        return await on_thread(self.execute, command, **({} if timeout is None else {"timeout": timeout}))
 
 
 BackendProtocol = Backend

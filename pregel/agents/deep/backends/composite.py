@@ -121,7 +121,7 @@ class CompositeBackend(SandboxBackend):
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         if isinstance(self.default, SandboxBackend):
-            return self.default.execute(command, timeout=timeout)
+            return self.default.execute(command, **({} if timeout is None else {"timeout": timeout}))
         raise NotImplementedError("The default backend runs no commands.")
 
     def real_path(self, path: str) -> str:

@@ -69,7 +69,7 @@ class FilesystemBackend(Backend):
     """
 
     def __init__(
-        self, root_dir: str | Path | None = None, *, virtual_mode: bool = True, max_file_size_mb: float = 10
+        self, root_dir: str | Path | None = None, virtual_mode: bool = True, max_file_size_mb: float = 10
     ) -> None:
         directory = os.path.realpath(root_dir or os.getcwd())
         if not os.path.isdir(directory):

@@ -15,6 +15,8 @@ from pregel.agents.deep.backends.filesystem import FilesystemBackend
 from pregel.errors import DefinitionError
 
 TIMED_OUT = 124
+DEFAULT_EXECUTE_TIMEOUT = 120
+"""Seconds that a command may take unless told otherwise."""
 
 
 class LocalShellBackend(FilesystemBackend, SandboxBackend):
@@ -29,7 +31,7 @@ class LocalShellBackend(FilesystemBackend, SandboxBackend):
         root_dir: str | Path | None = None,
         *,
         virtual_mode: bool = True,
-        timeout: int = 120,
+        timeout: int = DEFAULT_EXECUTE_TIMEOUT,
         max_output_bytes: int = 100_000,
         env: Mapping[str, str] | None = None,
         inherit_env: bool = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from pregel.agents.deep.backends import globs, text
 from pregel.agents.deep.backends.base import (
@@ -205,6 +205,14 @@ def as_file_data(value: Any) -> FileData:
         if key in value:
             found[key] = value[key]
     return found
+
+
+def create_file_data(
+    content: str, created_at: str | None = None, encoding: Literal["utf-8", "base64"] = "utf-8"
+) -> FileData:
+    """What a file of a `StateBackend` or `StoreBackend` holds, to give it to a run or to put it into a store."""
+    time = now()
+    return {"content": content, "encoding": encoding, "created_at": created_at or time, "modified_at": time}
 
 
 def renewed(known: FileData | None, new: FileData) -> FileData:
