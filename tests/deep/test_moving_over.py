@@ -15,6 +15,7 @@ from pregel.agents.deep import (
     MemoryMiddleware,
     SkillsMiddleware,
     SubAgentMiddleware,
+    UnsupportedContentMiddleware,
     create_deep_agent,
     create_summarization_middleware,
 )
@@ -319,3 +320,48 @@ def test_a_directory_is_virtual_by_its_second_argument(tmp_path: Any) -> None:
     (tmp_path / "a.txt").write_text("x")
 
     assert FilesystemBackend(tmp_path, False).read(f"{tmp_path}/a.txt").error is None
+
+
+# -- what a model cannot take ------------------------------------------------------------------------------------------
+
+PICTURE = {"type": "image", "base64": "aGVsbG8=", "mime_type": "image/png"}
+PDF = {"type": "file", "base64": "aGVsbG8=", "mime_type": "application/pdf"}
+SHEET = {"type": "file", "base64": "aGVsbG8=", "mime_type": "text/csv"}
+
+
+def kinds(messages: Sequence[Any]) -> list[str]:
+    return [block["type"] for message in messages if not isinstance(message.content, str) for block in message.content]
+
+
+@pytest.mark.parametrize(
+    ("profile", "of_people", "of_tools"),
+    [
+        (None, ["image", "file", "file"], "image"),
+        ({"image_inputs": True}, ["image", "file", "file"], "image"),
+        ({"image_inputs": False}, ["text", "file", "file"], "text"),
+        ({"pdf_inputs": False}, ["image", "text", "file"], "image"),
+        ({"image_tool_message": False}, ["image", "file", "file"], "text"),
+    ],
+)
+def test_what_a_model_does_not_take_is_a_note_and_stays_in_the_state(
+    profile: Any, of_people: list[str], of_tools: str, invoke: Invoke
+) -> None:
+    model = ScriptedModel([call_tool("read_file", {"file_path": "/a.png"}), "done"], profile=profile)
+    picture = create_file_data("aGVsbG8=", encoding="base64")
+    given = {"messages": [HumanMessage([PICTURE, PDF, SHEET])], "files": {"/a.png": picture}}
+
+    state = invoke(create_deep_agent(model), given)
+
+    assert [*of_people, of_tools] == kinds([one for one in model.requests[1].messages if one.type in ("human", "tool")])
+    assert ["image", "file", "file", "image"] == kinds(state["messages"])
+
+
+def test_a_note_names_the_file_and_a_plain_agent_may_have_notes() -> None:
+    model = ScriptedModel(["done"], profile={"image_inputs": False})
+    agent = create_agent(model, middleware=[UnsupportedContentMiddleware()])
+    read = ToolMessage([PICTURE], tool_call_id="1", additional_kwargs={"read_file_path": "/a.png"})
+
+    agent.invoke({"messages": ["go", call_tool("look", {}, id="1"), read, "and?"]})
+
+    (told,) = [one.text for one in model.requests[0].messages if isinstance(one, ToolMessage)]
+    assert "[The content of /a.png (image/png) is not shown: this model takes no image.]" == told

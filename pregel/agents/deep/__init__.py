@@ -23,6 +23,7 @@ from pregel.agents.deep.subagents import (
     create_sub_agent,
 )
 from pregel.agents.deep.summarization import SummarizationMiddleware, create_summarization_middleware
+from pregel.agents.deep.unsupported_content import UnsupportedContentMiddleware
 
 __all__ = [
     "GENERAL_PURPOSE_SUBAGENT",
@@ -50,6 +51,7 @@ __all__ = [
     "SubAgent",
     "SubAgentMiddleware",
     "SummarizationMiddleware",
+    "UnsupportedContentMiddleware",
     "create_deep_agent",
     "create_sub_agent",
     "create_summarization_middleware",

@@ -1,7 +1,8 @@
 """`create_deep_agent`: an agent with files, subagents, a summary when its history is long, skills and memory.
 
 It is `create_agent` with middleware, in this order: files, subagents, summaries, background subagents, (yours), skills,
-memory, approval. A middleware of yours that has the name of one of these takes its place.
+memory, approval, notes for what the model cannot take. A middleware of yours that has the name of one of these takes
+its place.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pregel.agents.deep.subagents import (
     SubAgentMiddleware,
 )
 from pregel.agents.deep.summarization import SummarizationMiddleware, create_summarization_middleware
+from pregel.agents.deep.unsupported_content import UnsupportedContentMiddleware
 from pregel.agents.middleware.base import AgentMiddleware
 from pregel.agents.middleware.human import DECISIONS, HumanInTheLoopMiddleware
 from pregel.agents.middleware.requests import as_system_message
@@ -148,7 +150,7 @@ class _Parts:
         if self.memory:
             caching = model.provider == "anthropic"
             part = MemoryMiddleware(backend=self.backend, sources=self.memory, add_cache_control=caching)
-            built.insert(_place(built, HumanInTheLoopMiddleware), part)
+            built.insert(_place(built, (HumanInTheLoopMiddleware, UnsupportedContentMiddleware)), part)
 
     def _built(
         self,
@@ -169,7 +171,7 @@ class _Parts:
         asking = {**_asked_by_rules(Permissions(permissions, self.backend)), **interrupt_on}
         if asking:
             found.append(HumanInTheLoopMiddleware(asking))
-        return found
+        return [*found, UnsupportedContentMiddleware()]
 
     def subagent(self, given: SubAgent | CompiledSubAgent) -> CompiledSubAgent:
         """A subagent that can run."""
@@ -245,8 +247,8 @@ def _with_own(built: Sequence[AgentMiddleware], own: Sequence[AgentMiddleware]) 
     return [*found[:core], *(one for one in own if one.name in named), *found[core:]]
 
 
-def _place(built: Sequence[AgentMiddleware], kind: type[AgentMiddleware]) -> int:
-    return next((at for at, one in enumerate(built) if isinstance(one, kind)), len(built))
+def _place(built: Sequence[AgentMiddleware], kinds: tuple[type[AgentMiddleware], ...]) -> int:
+    return next((at for at, one in enumerate(built) if isinstance(one, kinds)), len(built))
 
 
 def _asked_by_rules(permissions: Permissions) -> dict[str, Any]:
