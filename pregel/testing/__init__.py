@@ -3,6 +3,7 @@
 from pregel.testing.clock import FakeClock
 from pregel.testing.explore import End, ExploreFailure, Report, crash_matrix, explore
 from pregel.testing.landed import Landed
+from pregel.testing.recovers import Recovery, aassert_recovers, assert_recovers
 from pregel.testing.scripted import Died, Fault, SaverFailed, Script, ScriptedDriver, ScriptedJournal
 from pregel.testing.trace import Trace
 
@@ -13,12 +14,15 @@ __all__ = [
     "FakeClock",
     "Fault",
     "Landed",
+    "Recovery",
     "Report",
     "SaverFailed",
     "Script",
     "ScriptedDriver",
     "ScriptedJournal",
     "Trace",
+    "aassert_recovers",
+    "assert_recovers",
     "crash_matrix",
     "explore",
 ]
