@@ -5,8 +5,8 @@
 2. Its result is stored first, then its future is settled.
 3. A task has ended when all its calls have: its end is held back until then. A failed or cancelled one cancels them.
 4. Asked beats everything here too: a caller that returned although a call of its asked is paused.
-5. What is stored is given to a call with the same arguments only. Another one in its place fails the caller, whatever
-   the caller makes of that error: its code went another way than before.
+5. What is stored is given to a call of the same name with the same arguments only. Another one in its place fails the
+   caller, whatever the caller makes of that error: its code went another way than before (`engine.astray`).
 6. A failure that the caller caught is told again, one that ended the caller is not (`engine.failure`).
 """
 
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import hash16, task_parts
 from pregel.checkpoint.records import ERROR, MEMO, TaskWrites, Write
+from pregel.engine.astray import RETURN, Ended, astray, ended_calls
 from pregel.engine.effects import Done, Dropped, Event, Failed, Gone, Noted, Paused, Pushed, Settled, Step, TaskEvent
 from pregel.engine.failure import Failure, comes_from, may_be_caught, packed, unpacked
 from pregel.engine.future import CallFuture
 from pregel.engine.ids import interrupt_id, uuid_text
 from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode
-from pregel.engine.resume import mismatch
 from pregel.engine.state import hand_out
 from pregel.engine.task import PUSH, Task, path_text
 from pregel.engine.trace import show_end, show_starts
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pregel.engine.pregel import Pregel
     from pregel.engine.streamed import CallStream
 
-RETURN = "__return__"
 RETURNS = ChannelWrite([ChannelWriteEntry(RETURN)])
 ENDS = (Done, Failed, Paused, Gone)
 
@@ -130,6 +129,7 @@ class Calls:
         self.failures: dict[Task, dict[CallTask, Failure]] = {}  # caller -> what failed, and it may have caught
         self.passed_by: set[CallTask] = set()  # failed calls after which their caller has done something
         self.astray: dict[Task, ReplayMismatchError] = {}  # callers that made another call than before
+        self.ended: dict[str, Ended] = ended_calls(self.frame.recalled)  # path -> the call that ended there
 
     def push(self, event: Pushed, step: Step) -> None:
         """A task calls: the stored result, or one more task."""
@@ -142,6 +142,9 @@ class Calls:
             made.behind = tuple(self.failures[task])
         stored = self.frame.recalled.get(made.id)
         if stored is not None and self._recall(made, stored, step):
+            return
+        if (ended := self.ended.get(made.path_text)) is not None and ended.name != made.name:
+            self._go_astray(made, step)
             return
         self.out.setdefault(task, set()).add(made)
         self.barrier.open.add(made)
@@ -218,9 +221,7 @@ class Calls:
         if failure is None and RETURN not in values:
             return False
         if (kept if failure is None else failure.fingerprint) != made.fingerprint:
-            error = mismatch(made.name, self.frame.run.thread, "graph" if isinstance(made, GraphCall) else "task")
-            self.astray[made.parent] = error
-            settle(step, made.future, error=error)
+            self._go_astray(made, step)
         elif failure is not None:
             self._may_be_caught(made, failure)
             settle(step, made.future, error=failure.error)
@@ -228,6 +229,10 @@ class Calls:
             self.passed_by.update(made.behind)
             settle(step, made.future, values[RETURN])
         return True
+
+    def _go_astray(self, made: CallTask, step: Step) -> None:
+        error = self.astray[made.parent] = astray(made, self.ended)
+        settle(step, made.future, error=error)
 
     def _ended(self, call: CallTask, event: TaskEvent, step: Step) -> None:
         """A call is over, or is tried again."""
@@ -264,6 +269,7 @@ class Calls:
         self.barrier.keep(call, rows)
         self.passed_by.update(call.behind)
         self.frame.recalled[call.id] = [Write(call.id, i, name, value, "", "") for i, (name, value) in enumerate(rows)]
+        self.ended[call.path_text] = Ended(call.name, call.fingerprint)
         value = event.writes[0][1] if event.writes else None
         if "updates" in self.frame.shows and not isinstance(call, GraphCall):
             step.emit.append((self.frame.ns, "updates", {call.name: value}))
@@ -281,6 +287,7 @@ class Calls:
             failure = Failure(call.fingerprint, error)
             self._may_be_caught(call, failure)
             self.frame.recalled[call.id] = [Write(call.id, -7, MEMO, failure, "", "")]
+            self.ended[call.path_text] = Ended(call.name, call.fingerprint)
             if self._replaces:
                 rows.append((MEMO, packed(failure, self.frame.journal.saver.serde)))  # type: ignore[union-attr]  # it is there
         barrier.keep(call, rows)
@@ -295,6 +302,7 @@ class Calls:
             went_on = call in self.passed_by or call.parent.come_to > call.failed_at
             if not went_on or comes_from(error, failure.error):
                 self.frame.recalled.pop(call.id, None)
+                self.ended.pop(call.path_text, None)
                 if self._replaces:
                     self.barrier.keep(call, [(MEMO, failure.fingerprint)])
 

@@ -20,8 +20,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pregel.engine.above import addressed, for_graph_of
+from pregel.engine.astray import RETURN
 from pregel.engine.body import leave_plainly
-from pregel.engine.calls import RETURN, GraphCall
+from pregel.engine.calls import GraphCall
 from pregel.engine.effects import (
     Cancel,
     Done,

@@ -236,11 +236,10 @@ def _is_of_this_task(frame: Frame, saved: Saved) -> bool:
     return all(stood_on.get(ns, checkpoint) == checkpoint for ns, checkpoint in frame.parents.items())
 
 
-def mismatch(name: str, thread: str, what: str = "graph") -> ReplayMismatchError:
-    """The error of a graph or task that a node, running again, calls with something else than the first time."""
-    given = "another input" if what == "graph" else "other arguments"
+def mismatch(name: str, thread: str) -> ReplayMismatchError:
+    """The error of a graph that a node, running again, calls with another input than the first time."""
     return ReplayMismatchError(
-        f"A node runs again, and calls {what} {name!r} with {given} than the first time.",
+        f"A node runs again, and calls graph {name!r} with another input than the first time.",
         fix="Make the input from the state, or keep what changes (times, random numbers) with runtime.step.",
         thread=thread,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -262,3 +263,88 @@ def test_a_cipher_that_never_writes_the_same_changes_no_call(run: Runner, thread
 
     assert ["a", ["noted"], "yes"] == run.invoke(flow, Command(resume="yes"), thread("1"))
     assert ["a"] == calls
+
+
+def reordered(saver: Saver, done: list[str], first: list[str], then: list[str]) -> Any:
+    """A workflow that calls tasks in one order the first time, in another one when it runs again."""
+    orders = [then, first]
+
+    @task
+    def quote(item: str) -> str:
+        done.append(f"quote {item}")
+        return item
+
+    @task
+    def charge(item: str) -> str:
+        done.append(f"charge {item}")
+        return item
+
+    @entrypoint(checkpointer=saver)
+    def order(_: str) -> list[Any]:
+        tasks = {"quote": quote, "charge": charge}
+        for words in map(str.split, orders.pop()):
+            tasks[words[0]](words[1]).result()
+        return [interrupt("go on?")]
+
+    return order
+
+
+ORDERS: dict[str, tuple[list[str], list[str], str]] = {
+    "a loop in another order": (
+        ["quote tea", "quote milk"],
+        ["quote milk", "quote tea"],
+        r"calls task 'quote' with other arguments .* \(call 0 of 'order', the first time this was call 1\)",
+    ),
+    "tasks in another order": (
+        ["quote tea", "charge tea"],
+        ["charge tea", "quote tea"],
+        r"calls task 'charge' where it had called task 'quote' .* \(call 0 of 'order', the first time this was call 1\)",
+    ),
+    "another task": (
+        ["quote tea"],
+        ["charge tea"],
+        r"'charge' where it had called task 'quote' .*\(call 0 of 'order'\)",
+    ),
+}
+
+
+@pytest.mark.acceptance("S4-6")
+@pytest.mark.parametrize("case", ORDERS)
+def test_calls_in_another_order_are_an_error_that_names_both(
+    run: Runner, saver: Saver, thread: Thread, case: str
+) -> None:
+    done, (first, then, said) = list[str](), ORDERS[case]
+    flow = reordered(saver, done, first, then)
+    run.invoke(flow, "go", thread("1"))
+
+    with pytest.raises(ReplayMismatchError, match=said):
+        run.invoke(flow, Command(resume="yes"), thread("1"))
+    assert first == done
+
+
+def test_another_call_in_the_place_of_a_failure_that_was_caught_is_an_error(
+    run: Runner, memory: Saver, thread: Thread
+) -> None:
+    attempts, done = list[int](), list[str]()
+
+    @task
+    def declined() -> None:
+        raise Declined(card="a")
+
+    @task
+    def other() -> None:
+        done.append("other")
+
+    @entrypoint(checkpointer=memory)
+    def flow(_: str) -> Any:
+        attempts.append(1)
+        called = declined() if len(attempts) == 1 else other()
+        with suppress(Declined):
+            called.result()
+        return interrupt("go on?")
+
+    run.invoke(flow, "go", thread("1"))
+
+    with pytest.raises(ReplayMismatchError, match="calls task 'other' where it had called task 'declined'"):
+        run.invoke(flow, Command(resume="yes"), thread("1"))
+    assert [] == done
