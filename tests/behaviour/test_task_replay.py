@@ -298,7 +298,7 @@ ORDERS: dict[str, tuple[list[str], list[str], str]] = {
     "tasks in another order": (
         ["quote tea", "charge tea"],
         ["charge tea", "quote tea"],
-        r"calls task 'charge' where it had called task 'quote' .* \(call 0 of 'order', the first time this was call 1\)",
+        r"calls task 'charge' where it had called task 'quote' .* \(call 0 of 'order', the first time .* call 1\)",
     ),
     "another task": (
         ["quote tea"],
@@ -313,6 +313,8 @@ ORDERS: dict[str, tuple[list[str], list[str], str]] = {
 def test_calls_in_another_order_are_an_error_that_names_both(
     run: Runner, saver: Saver, thread: Thread, case: str
 ) -> None:
+    if not has_authority(saver):
+        pytest.skip("no names of calls are kept there")
     done, (first, then, said) = list[str](), ORDERS[case]
     flow = reordered(saver, done, first, then)
     run.invoke(flow, "go", thread("1"))
