@@ -6,6 +6,7 @@ import asyncio
 import operator
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from pregel.checkpoint.records import ThreadRow
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.errors import PregelError, RunDisplaced, StoreError, ThreadBusy
 from pregel.graph import START, StateGraph
+from pregel.runtime import Runtime
 
 ROOT = Path(__file__).parents[2]
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -91,6 +93,42 @@ def hold(where: str, lease: str, durability: Any = "sync") -> None:
             say("ended " + ",".join(two_nodes(saver, first).invoke({"a": []}, CONFIG, durability=durability)["a"]))
         except PregelError as error:
             say(type(error).__name__)
+
+
+def submitting(saver: JournalSaver, adapter: str, first: Callable[[int], str]) -> Any:
+    """A graph of one node that submits what `first` returns to an adapter that refuses older generations."""
+
+    def node(state: State, runtime: Runtime[Any]) -> State:
+        value = first(runtime.fence)
+        with sqlite3.connect(adapter) as there:
+            there.execute("CREATE TABLE IF NOT EXISTS submitted (one INTEGER PRIMARY KEY, fence INTEGER, value TEXT)")
+            there.execute("INSERT OR IGNORE INTO submitted VALUES (1, 0, '')")
+            done = there.execute(
+                "UPDATE submitted SET fence = ?, value = ? WHERE one = 1 AND fence <= ?",
+                (runtime.fence, value, runtime.fence),
+            )
+        return {"a": [f"{value} {'accepted' if done.rowcount else 'refused'}"]}
+
+    return StateGraph(State).add_node("submit", node).add_edge(START, "submit").compile(checkpointer=saver)
+
+
+def submit(where: str, lease: str, adapter: str) -> None:
+    """Stand before a submission until a line comes; tell the generation, what the adapter said, how the run ended."""
+
+    def first(fence: int) -> str:
+        say(str(fence))
+        sys.stdin.readline()
+        return "late"
+
+    with saver_at(where, float(lease)) as saver:
+        app = submitting(saver, adapter, first)
+        try:
+            for update in app.stream({"a": []}, CONFIG, stream_mode="debug"):
+                if update["type"] == "task_result":
+                    say(update["payload"]["result"]["a"][0])
+        except PregelError as error:
+            with sqlite3.connect(adapter) as there:
+                say(f"{type(error).__name__} {there.execute('SELECT value FROM submitted').fetchall()}")
 
 
 def wait(where: str, lease: str) -> None:

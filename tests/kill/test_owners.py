@@ -13,7 +13,7 @@ import pytest
 from pregel.checkpoint.records import Page
 from pregel.errors import ThreadBusy
 
-from .owners import CONFIG, heard, row_at, saver_at, start, two_nodes
+from .owners import CONFIG, heard, row_at, saver_at, start, submitting, two_nodes
 
 LEASE = 0.4  # seconds, of an owner whose lease is to lapse
 KEPT = 4.0  # seconds, of one whose heartbeat is to keep it on any machine
@@ -49,6 +49,43 @@ def test_a_frozen_owner_is_taken_over_and_refused_when_it_wakes(where: str, dura
 
         assert end(owner) == "AuthorityLost"
         assert result["a"] == app.get_state(CONFIG).values["a"] == ["heir", "second"]
+        assert history == [saved.id for _, saved in saver.page("t", Page())]
+
+
+@pytest.mark.acceptance("S2-19")
+def test_a_submission_of_an_older_generation_is_refused_by_who_compares_fences(where: str, tmp_path: Path) -> None:
+    adapter = str(tmp_path / "adapter.db")
+    with start("submit", where, LEASE, adapter) as owner, saver_at(where) as saver:
+        old = int(heard(owner))
+        owner.send_signal(signal.SIGSTOP)
+        while not row_at(saver).lapsed:
+            pass
+        fences: list[int] = []
+        app = submitting(saver, adapter, lambda fence: fences.append(fence) or "new")  # type: ignore[func-returns-value]
+
+        result = app.invoke(None, CONFIG)
+        owner.send_signal(signal.SIGCONT)
+
+        assert ["new accepted"] == result["a"]
+        assert fences[0] > old
+        assert "AuthorityLost [('new',)]" == end(owner)
+
+
+@pytest.mark.acceptance("S2-30")
+def test_a_thread_that_was_deleted_and_made_again_has_a_newer_generation(where: str, tmp_path: Path) -> None:
+    adapter = str(tmp_path / "adapter.db")
+    with start("submit", where, KEPT, adapter) as owner, saver_at(where) as saver:
+        old = int(heard(owner))
+        saver.delete_thread("t")
+        fences: list[int] = []
+        app = submitting(saver, adapter, lambda fence: fences.append(fence) or "new")  # type: ignore[func-returns-value]
+
+        app.invoke({"a": []}, CONFIG)
+        history = [saved.id for _, saved in saver.page("t", Page())]
+
+        assert fences[0] > old
+        assert "AuthorityLost [('new',)]" == end(owner)
+        assert ["new accepted"] == app.get_state(CONFIG).values["a"]
         assert history == [saved.id for _, saved in saver.page("t", Page())]
 
 
@@ -93,6 +130,28 @@ def test_a_killed_owner_is_taken_over_at_once_though_its_lease_goes_on(where: st
         assert "died" in before.reason
         assert app.invoke(None, CONFIG)["a"] == ["heir", "second"]
         assert app.threads.status("t").status == "idle"
+
+
+@pytest.mark.acceptance("S6-5")
+def test_a_killed_run_goes_on_in_its_own_thread_and_says_in_words_what_happened(where: str) -> None:
+    with start("hold", where, 1000) as owner, saver_at(where) as saver:
+        assert heard(owner) == "in the node"
+        before = [saved for _, saved in saver.page("t", Page())]
+        owner.kill()
+        os.waitid(os.P_PID, owner.pid, os.WEXITED | os.WNOWAIT)
+        app = two_nodes(saver, lambda: "heir")
+
+        reason = app.threads.status("t").reason
+        result = app.threads.resume("t")
+
+        assert reason.startswith(f"process {owner.pid} on ")
+        assert reason.endswith("died while it ran")
+        assert result["a"] == ["heir", "second"]
+        assert [info.thread_id for info in app.threads.list()] == ["t"]
+        after = list(app.get_state_history(CONFIG))
+        assert [one.metadata["source"] for one in after] == ["loop", "loop", "loop", "input"]
+        assert after[-len(before)].config["configurable"]["checkpoint_id"] == before[0].id  # and goes on from there
+        assert after[-len(before) - 1].parent_config == after[-len(before)].config
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
