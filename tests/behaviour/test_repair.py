@@ -114,7 +114,8 @@ def test_a_run_that_was_stopped_goes_on_when_it_is_run_again(run: Runner, saver:
         return node
 
     app = chain("x", "y", "z", **{name: step(name) for name in "xyz"}).compile(checkpointer=saver)
-    for given in ({"a": []}, None):
+    inputs: list[Any] = [{"a": []}, None]
+    for given in inputs:
         with pytest.raises(GraphDrained, match="stop"):
             run.invoke(app, given, thread("1"), control=RunControl())
     stopped = run.state(app, thread("1"))
