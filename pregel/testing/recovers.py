@@ -3,7 +3,8 @@
 1. The conversation is held once undisturbed. Then, for each turn and each append of it, a process runs the turn and
    dies right before the append, or right after it: from there on nothing that it does is stored. A second process goes
    on from what the saver has: with ``None``, or with the input again where nothing of it was stored.
-2. The real drivers run it, so nodes may block or await, and call what they like.
+2. The real drivers run it, so nodes may block or await, and call what they like. Tasks run one at a time, so that the
+   appends are the same each time.
 3. The thread must stand at the end of each turn as it did undisturbed, no task whose writes were stored may run again,
    and `effects` must hold the same.
 """
@@ -68,6 +69,7 @@ def assert_recovers(
       from the questions of the turn before.
     - `effects`: a list or set that tells what nodes did outside. It is emptied before each conversation, and must
       hold the same after each of them, in any order.
+    - `config`: tasks run one at a time, so that each is an append of its own; ``max_concurrency`` in it says otherwise.
     - `view`: what of the values is compared, for a graph some of whose values differ from run to run. Ids of messages
       and of tool calls may differ anyhow.
     - `saver` (default: the graph's own where it has authority, else one in memory) gets a new thread for each, and
@@ -198,7 +200,7 @@ class _Told:
 
     def _place(self) -> RunnableConfig:
         configurable = {**self.config.get("configurable", {}), "thread_id": self.thread}
-        return {**self.config, "configurable": configurable}
+        return {"max_concurrency": 1, **self.config, "configurable": configurable}
 
     def _played(self, saver: JournalSaver, given: Any) -> _Ask:
         app = self.make().copy({"checkpointer": saver})
