@@ -40,8 +40,13 @@ class FoldTip(Tip):
         self.fold = fold
 
 
-def stored_batches(log: Batched, tip: Tip | None, encode: Encode, loads: Loads) -> Stored:
-    """How to store a value on top of what its branch holds."""
+def stored_batches(
+    log: Batched, tip: Tip | None, encode: Encode, loads: Loads, compared: Encode | None = None
+) -> Stored:
+    """How to store a value on top of what its branch holds.
+
+    `compared` writes two values for their comparison, where what `encode` gives differs each time.
+    """
     n = length_of(log.value)
     if not isinstance(tip, FoldTip) or log.base is not tip.last or log.fold != tip.fold or not log.batches:
         return _whole(log, n, encode(log.value))
@@ -60,7 +65,8 @@ def stored_batches(log: Batched, tip: Tip | None, encode: Encode, loads: Loads) 
     if not due and whole is None and len(log.batches) == 1:
         return _on_top(log, n, delta, tip)
     whole = encode(log.value) if whole is None else whole
-    if not _same_when_read(log, delta, tip, whole, encode, loads):
+    written = whole if compared is None else compared(log.value)
+    if not _same_when_read(log, delta, tip, written, compared or encode, loads):
         if len(log.batches) == 1:
             raise _unlawful(log)
         return _whole(
@@ -102,10 +108,10 @@ def unpacked(delta: Typed, loads: Loads) -> list[list[Any]]:
     return [[loads((kind, blob)) for kind, blob in batch] for batch in msgpack.unpackb(delta[1])]
 
 
-def _same_when_read(log: Batched, delta: Typed, tip: FoldTip, whole: Typed, encode: Encode, loads: Loads) -> bool:
+def _same_when_read(log: Batched, delta: Typed, tip: FoldTip, written: Typed, encode: Encode, loads: Loads) -> bool:
     batches = [batch for one in (*tip.chain, delta) for batch in unpacked(one, loads)]
     found = log.refold(loads(tip.root), batches)
-    if encode(found) == whole:
+    if encode(found) == written:
         return True
     try:
         return bool(found == log.value)  # the same set may be written down in another order

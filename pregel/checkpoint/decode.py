@@ -18,7 +18,7 @@ from pregel.checkpoint.logs import NAMING
 from pregel.checkpoint.manifest import INLINE, Piece, Read
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import CheckpointRow, Saved, Write, WriteRow
-from pregel.checkpoint.serde.base import SerializerProtocol
+from pregel.checkpoint.serde.base import SerializerProtocol, in_clear
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer, atom
 from pregel.checkpoint.serde.metadata import flat_metadata, metadata_of
 from pregel.checkpoint.serde.unpacking import IS_PLAIN
@@ -44,7 +44,7 @@ class Decoder:
     __slots__ = ("_dumps", "_lists", "_loads", "loads", "names", "recent", "serde")
 
     def __init__(self, serde: SerializerProtocol, names: Names, recent: RecentLists | None = None) -> None:
-        self.serde, self._dumps = serde, serde.dumps_typed
+        self.serde, self._dumps = serde, in_clear(serde).dumps_typed
         self.loads = self._loads = serde.loads_typed
         self._lists = serde.loads_lists if type(serde) is JsonPlusSerializer else None
         self.names = names

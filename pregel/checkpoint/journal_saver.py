@@ -27,7 +27,7 @@ from pregel.checkpoint.base import (
     get_checkpoint_id,
 )
 from pregel.checkpoint.chunks import ChunkPage, ChunkTail, chunks_flow, tail_flow
-from pregel.checkpoint.decode import Decoder, Prototypes
+from pregel.checkpoint.decode import Decoder, Prototypes, filters
 from pregel.checkpoint.keys import Names, counter_of, version_text
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
@@ -175,6 +175,8 @@ class JournalSaver(BaseCheckpointSaver[str]):
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
         listing = Listing(config, filter, before, limit)
+        if listing.only is not None and config is not None:
+            yield from listing.named(self.get_tuple(config))
         while (page := listing.next()) is not None:
             yield from listing.take(page, self.page(listing.thread, page))
 
@@ -293,6 +295,9 @@ class JournalSaver(BaseCheckpointSaver[str]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         listing = Listing(config, filter, before, limit)
+        if listing.only is not None and config is not None:
+            for named in listing.named(await self.aget_tuple(config)):
+                yield named
         while (page := listing.next()) is not None:
             for found in listing.take(page, await self.apage(listing.thread, page)):
                 yield found
@@ -361,11 +366,22 @@ class Listing:
         self.only = None if config is None else get_checkpoint_id(config)
         bound = None if before is None else get_checkpoint_id(before)
         wanted = limit if self.only is None or limit is None or limit <= 0 else None
-        self.pages = Pages(Page(ns, bound, wanted, filter), at_once=self.thread is None)
+        self.asked = Page(ns, bound, wanted, filter)
+        self.pages = Pages(self.asked, at_once=self.thread is None)
 
     def next(self) -> Page | None:
         """The page to read now; None when all was given."""
         return self.pages.next()
+
+    def named(self, found: CheckpointTuple | None) -> Sequence[CheckpointTuple]:
+        """What was read where the config points, if it is asked for; a config without a namespace may mean another."""
+        if found is None and self.asked.ns is None:
+            return ()
+        wanted = self.pages.next() is not None
+        self.pages.last(None)
+        if found is None or not wanted or not filters(found.metadata, self.asked.filter):
+            return ()
+        return [found] if self.asked.before is None or found.checkpoint["id"] < self.asked.before else ()
 
     def take(self, part: Page, found: Sequence[tuple[str, Saved]]) -> list[CheckpointTuple]:
         """The part's checkpoints as tuples."""

@@ -38,7 +38,7 @@ from pregel.checkpoint.records import (
     ValueRow,
     WriteRow,
 )
-from pregel.checkpoint.serde.base import CannotStore, SerializerProtocol
+from pregel.checkpoint.serde.base import CannotStore, SerializerProtocol, in_clear
 from pregel.checkpoint.serde.metadata import metadata_blob
 from pregel.errors import SerializationError, told
 
@@ -296,7 +296,9 @@ class Ledger:
         if isinstance(value, Log):
             return stored(value, tip, self._encode)
         assert isinstance(value, Batched)
-        return stored_batches(value, tip, self._encode, self._serde.loads_typed)
+        clear = in_clear(self._serde)
+        compared = None if clear is self._serde else clear.dumps_typed
+        return stored_batches(value, tip, self._encode, self._serde.loads_typed, compared)
 
     @staticmethod
     def _placed(error: SerializationError, channel: str, node: str | None = None) -> SerializationError:

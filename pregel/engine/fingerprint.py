@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
+from pregel.checkpoint.serde.base import in_clear
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.messages.convert import is_message, with_id
 
@@ -31,8 +32,7 @@ def fingerprint(serde: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> s
 
 def _in_clear(serde: Any) -> JsonPlusSerializer:
     """The serialiser behind a cipher; ours where there is another, which may write one value in two ways."""
-    while hasattr(serde, "cipher"):
-        serde = serde.serde
+    serde = in_clear(serde)
     return serde if isinstance(serde, JsonPlusSerializer) else JsonPlusSerializer()
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import re
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import attrs
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from pregel import END, START, Command, StateGraph, interrupt
+from pregel.channels import DeltaChannel
 from pregel.checkpoint.base import BaseCheckpointSaver
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.serde.encrypted import DecryptionError, EncryptedSerializer
@@ -149,3 +152,36 @@ def test_without_its_key_a_thread_is_a_named_error(run: Runner, thread: Any) -> 
 
     with pytest.raises(DecryptionError, match="with the key 'one'"):
         run.state(app, thread("t"))
+
+
+def folded(value: dict[str, Any], writes: list[dict[str, Any]]) -> dict[str, Any]:
+    for write in writes:
+        value = {**value, **write}
+    return value
+
+
+class Measured(TypedDict, total=False):
+    found: Annotated[dict[str, Any], DeltaChannel(folded)]
+    log: Annotated[list[str], operator.add]
+    n: int
+
+
+def measuring(state: Measured) -> Measured:
+    n = state.get("n", 0) + 1
+    return {"n": n, "found": {f"k{n}": np.full(3, math.nan)}, "log": [f"{n:0200}"]}
+
+
+@pytest.mark.parametrize("cipher", [True, False])
+def test_values_that_are_not_equal_to_themselves_are_compared_in_clear(run: Runner, cipher: bool, thread: Any) -> None:
+    serde = EncryptedSerializer.from_keys({"one": OLD}) if cipher else None
+    saver = InMemorySaver(serde=serde)
+    graph = StateGraph(Measured).add_node("measure", measuring).add_edge(START, "measure")
+    graph.add_conditional_edges("measure", lambda state: "measure" if state["n"] < 40 else END, ["measure", END])
+    app = graph.compile(checkpointer=saver)
+
+    run.invoke(app, {}, thread("t"))
+
+    values = run.state(app, thread("t")).values
+    assert ([f"k{n}" for n in range(1, 41)], 40) == ([*values["found"]], len(values["log"]))
+    assert [] == saver.verify("t", channels=app.channels)
+    assert [] == saver.verify("t")

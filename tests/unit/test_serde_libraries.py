@@ -16,6 +16,7 @@ from pregel.checkpoint.serde.base import CannotStore
 from pregel.checkpoint.serde.codecs import NDARRAY, NUMPY_SCALAR, PANDAS, SECRET, URL
 from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.errors import SerializationError
+from pregel.messages import ToolMessage
 
 serde = JsonPlusSerializer()
 
@@ -314,3 +315,12 @@ def test_only_classes_of_urls_and_secrets_are_reached(name: Any) -> None:
     for code in (URL, SECRET):
         with pytest.raises(SerializationError):
             serde.loads(ext(code, name, "http://a.b"))
+
+
+@pytest.mark.parametrize("artifact", [np.arange(3), pd.DataFrame({"a": [1]}), pd.NA], ids=["array", "frame", "NA"])
+def test_a_message_may_carry_what_is_neither_true_nor_false(artifact: Any) -> None:
+    serde = JsonPlusSerializer()
+
+    message = serde.loads_typed(serde.dumps_typed(ToolMessage("3 rows", tool_call_id="c", artifact=artifact)))
+
+    assert serde.dumps_typed(artifact) == serde.dumps_typed(message.artifact)

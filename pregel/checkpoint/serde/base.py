@@ -51,6 +51,13 @@ def maybe_add_typed_methods(serde: SerializerProtocol | UntypedSerializerProtoco
     return serde if isinstance(serde, SerializerProtocol) else SerializerCompat(serde)
 
 
+def in_clear(serde: Any) -> Any:
+    """The serialiser behind a cipher: it writes equal values in the same bytes, a cipher gives other ones each time."""
+    while hasattr(serde, "cipher"):
+        serde = serde.serde
+    return serde
+
+
 class CannotStore(SerializationError):
     """A value cannot be stored so that it comes back equal. `path` leads to it, `reason` says why."""
 

@@ -62,7 +62,7 @@ def _fields_of(cls: type[BaseMessage]) -> Callable[[Any], Fields]:
     def fields_of(message: BaseMessage) -> Fields:
         fields = _base_fields(message)
         for name, value, default in zip(names, values_of(message)[1:], defaults, strict=True):
-            if value is default or (not value and type(value) is default):  # an empty dict where the default is `dict`
+            if value is default or (type(value) is default and not value):  # an empty dict where the default is `dict`
                 continue
             if type(value) is not str or value != default:
                 fields[name] = value
