@@ -15,9 +15,12 @@ from pregel.agents.deep import (
     MemoryMiddleware,
     SkillsMiddleware,
     SubAgentMiddleware,
+    SummarizationMiddleware,
+    SummarizationToolMiddleware,
     UnsupportedContentMiddleware,
     create_deep_agent,
     create_summarization_middleware,
+    create_summarization_tool_middleware,
 )
 from pregel.agents.deep.backends import (
     BackendProtocol,
@@ -314,6 +317,52 @@ def test_a_plain_agent_may_have_the_summaries_of_a_deep_one(invoke: Invoke) -> N
     invoke(agent, {"messages": history})
 
     assert "all that was said" in "".join(message.text for message in model.requests[-1].messages)
+
+
+def compacting(messages: int) -> tuple[ScriptedModel, Any, list[Any]]:
+    """A model that calls the tool once, its agent, and a history of so many messages before its answer."""
+    model = ScriptedModel([call_tool("compact_conversation", {}, id="c"), "done"])
+    told = [HumanMessage(f"said {number}") for number in range(messages)]
+    sizes: Any = {
+        "trigger": ("messages", 10),
+        "keep": ("messages", 2),
+        "summarizer": lambda gone: f"{len(gone)} are gone",
+    }
+    summing = SummarizationMiddleware(model, backend=StateBackend(), **sizes)
+    tools = SummarizationToolMiddleware(summing, system_prompt="Compact at times.")
+    return model, create_deep_agent(model, middleware=[summing, tools]), told
+
+
+def test_a_model_may_have_a_history_summarised_before_it_must_be(invoke: Invoke) -> None:
+    model, agent, told = compacting(5)
+
+    state = invoke(agent, {"messages": told})
+
+    shown = [message.text for message in model.requests[1].messages]
+    assert "Compact at times." in shown[0]
+    assert "3 are gone" in shown[1]
+    assert ["said 3", "said 4", ""] == shown[2:5]
+    assert [message.text for message in told] == [one.text for one in state["messages"] if one.type == "human"]
+    assert "said 0" in next(data["content"] for path, data in state["files"].items() if "conversation_history" in path)
+    assert ["The beginning of the conversation is summarised."] == results(state)
+
+
+def test_a_short_history_is_not_summarised(invoke: Invoke) -> None:
+    model, agent, told = compacting(2)
+
+    state = invoke(agent, {"messages": told})
+
+    assert ["There is nothing to summarise yet: the conversation is short."] == results(state)
+    assert ["said 0", "said 1"] == [message.text for message in model.requests[1].messages[1:3]]
+
+
+def test_the_tool_stands_beside_the_summaries_of_a_deep_agent(invoke: Invoke) -> None:
+    model = ScriptedModel(["done"])
+    tools = create_summarization_tool_middleware(model, StateBackend())
+
+    invoke(create_deep_agent(model, middleware=[tools]), {"messages": "go"})
+
+    assert "compact_conversation" in [getattr(one, "name", None) for one in model.requests[0].tools]
 
 
 def test_a_directory_is_virtual_by_its_second_argument(tmp_path: Any) -> None:

@@ -1,6 +1,7 @@
 """Deep agents: files, subagents, summaries, skills and memory, on top of `create_agent`."""
 
 from pregel.agents.deep.background import AsyncSubAgent, AsyncSubAgentMiddleware, AsyncTask
+from pregel.agents.deep.compaction import SummarizationToolMiddleware, create_summarization_tool_middleware
 from pregel.agents.deep.create import DeepAgentState, create_deep_agent
 from pregel.agents.deep.filesystem import FilesystemMiddleware, FilesystemState, FsToolName
 from pregel.agents.deep.memory import MemoryMiddleware, MemoryState
@@ -51,8 +52,10 @@ __all__ = [
     "SubAgent",
     "SubAgentMiddleware",
     "SummarizationMiddleware",
+    "SummarizationToolMiddleware",
     "UnsupportedContentMiddleware",
     "create_deep_agent",
     "create_sub_agent",
     "create_summarization_middleware",
+    "create_summarization_tool_middleware",
 ]

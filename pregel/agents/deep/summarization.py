@@ -18,6 +18,7 @@ from typing_extensions import TypedDict
 from pregel.agents.deep.backends.base import Backend
 from pregel.agents.deep.eviction import artifacts_root, file_name
 from pregel.agents.flow import AgentFlow, either
+from pregel.agents.history import last_answer
 from pregel.agents.middleware.base import AgentMiddleware
 from pregel.agents.middleware.requests import ExtendedModelResponse, ModelRequest, ModelResponse
 from pregel.agents.middleware.summarization import Summarizer, Summarizing, safe_cut, with_calls
@@ -32,6 +33,7 @@ from pregel.messages import (
 )
 from pregel.types import Command
 
+EVENT = "_summarization_event"
 LONGEST = 1_000_000  # lines of a history that are read to append to it
 OLD_ARGUMENT, KEPT_OF_IT = 2000, 20
 WRITING = frozenset({"write_file", "edit_file"})
@@ -66,7 +68,7 @@ class SummarizationMiddleware(AgentMiddleware):
 
     def wrap_model_call(self, request: ModelRequest, *_: Any) -> Any:
         """Ask with the summary; summarise before when it is time, or afterwards when the model says so."""
-        event: SummarizationEvent | None = request.state.get("_summarization_event")
+        event: SummarizationEvent | None = request.state.get(EVENT)
         messages = _after(event, request.messages)
         new: SummarizationEvent | None = None
         if self.sizes.is_due(messages):
@@ -81,8 +83,22 @@ class SummarizationMiddleware(AgentMiddleware):
             response = yield request.override(messages=shorter)
         if new is None:
             return response
-        command: Command[Any] = Command(update={"_summarization_event": new})
+        command: Command[Any] = Command(update={EVENT: new})
         return ExtendedModelResponse(_as_response(response), command)
+
+    def compacted(self, state: Any) -> AgentFlow[SummarizationEvent | None]:
+        """The next cut, for who asks for it at half of what would bring it; None when there is none to make.
+
+        The model's last answer, which asks, and what came behind it stay.
+        """
+        event: SummarizationEvent | None = state.get(EVENT)
+        messages = _after(event, list(state["messages"]))
+        if not self.sizes.is_due(messages, share=0.5):
+            return None
+        answer, _ = last_answer(messages)
+        before = messages if answer is None else messages[: messages.index(answer)]
+        new, _ = yield from self._summarised(event, before)
+        return new
 
     def _summarised(
         self, event: SummarizationEvent | None, messages: list[BaseMessage], *, hard: bool = False

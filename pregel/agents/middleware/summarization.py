@@ -106,12 +106,12 @@ class Summarizer:
             )
         return size
 
-    def is_due(self, messages: list[BaseMessage]) -> bool:
-        """Whether the history is too long."""
-        return any(self._holds(clause, messages) for clause in self.clauses)
+    def is_due(self, messages: list[BaseMessage], *, share: float = 1.0) -> bool:
+        """Whether the history is too long, or at a share of what is too long."""
+        return any(self._holds(clause, messages, share) for clause in self.clauses)
 
-    def _holds(self, clause: Mapping[Metric, float], messages: list[BaseMessage]) -> bool:
-        return all(self._size(metric, messages) >= value for metric, value in clause.items())
+    def _holds(self, clause: Mapping[Metric, float], messages: list[BaseMessage], share: float) -> bool:
+        return all(self._size(metric, messages) >= value * share for metric, value in clause.items())
 
     def _size(self, metric: Metric, messages: list[BaseMessage]) -> float:
         if metric == "messages":
