@@ -365,6 +365,52 @@ def test_the_tool_stands_beside_the_summaries_of_a_deep_agent(invoke: Invoke) ->
     assert "compact_conversation" in [getattr(one, "name", None) for one in model.requests[0].tools]
 
 
+def wrote(number: int, text: str) -> list[Any]:
+    call = call_tool("write_file", {"file_path": f"/{number}", "content": text}, id=str(number))
+    return [call, ToolMessage("Wrote it.", tool_call_id=str(number))]
+
+
+@pytest.mark.parametrize(
+    ("settings", "first", "last"),
+    [
+        (
+            {"trigger": ("messages", 3), "keep": ("messages", 2)},
+            "x" * 20 + "... (3000 characters were written)",
+            "y" * 3000,
+        ),
+        ({"trigger": ("messages", 3), "keep": ("messages", 9)}, "x" * 3000, "y" * 3000),
+        ({"trigger": ("messages", 9), "keep": ("messages", 2)}, "x" * 3000, "y" * 3000),
+        ({"trigger": ("tokens", 100), "keep": ("messages", 0), "max_length": 5000}, "x" * 3000, "y" * 3000),
+        ({"trigger": ("tokens", 100), "keep": ("messages", 0), "truncation_text": "!"}, "x" * 20 + "!", "y" * 20 + "!"),
+        ({"trigger": None}, "x" * 3000, "y" * 3000),
+        (None, "x" * 3000, "y" * 3000),
+    ],
+)
+def test_what_was_written_long_ago_is_shown_short(settings: Any, first: str, last: str, invoke: Invoke) -> None:
+    model = ScriptedModel(["done"])
+    summing = SummarizationMiddleware(model, backend=StateBackend(), truncate_args_settings=settings)
+    history = [HumanMessage("go"), *wrote(1, "x" * 3000), *wrote(2, "y" * 3000)]
+
+    state = invoke(create_deep_agent(model, middleware=[summing]), {"messages": history})
+
+    shown, kept = (
+        [call["args"]["content"] for one in messages for call in getattr(one, "tool_calls", ())]
+        for messages in (model.requests[0].messages, state["messages"])
+    )
+    assert [first, last] == shown
+    assert ["x" * 3000, "y" * 3000] == kept
+
+
+def test_a_deep_agent_shows_what_was_written_more_than_twenty_messages_ago_short(invoke: Invoke) -> None:
+    model = ScriptedModel(["done"])
+    history = [*wrote(1, "x" * 3000), *(HumanMessage(str(number)) for number in range(19)), *wrote(2, "y" * 3000)]
+
+    invoke(create_deep_agent(model), {"messages": history})
+
+    shown = [call["args"]["content"] for one in model.requests[0].messages for call in getattr(one, "tool_calls", ())]
+    assert [54, 3000] == [len(text) for text in shown]
+
+
 def test_a_directory_is_virtual_by_its_second_argument(tmp_path: Any) -> None:
     (tmp_path / "a.txt").write_text("x")
 

@@ -21,7 +21,7 @@ from pregel.agents.flow import AgentFlow, either
 from pregel.agents.history import last_answer
 from pregel.agents.middleware.base import AgentMiddleware
 from pregel.agents.middleware.requests import ExtendedModelResponse, ModelRequest, ModelResponse
-from pregel.agents.middleware.summarization import Summarizer, Summarizing, safe_cut, with_calls
+from pregel.agents.middleware.summarization import Size, Summarizer, Summarizing, safe_cut, with_calls
 from pregel.agents.models.errors import ContextOverflowError
 from pregel.agents.models.init import as_model
 from pregel.agents.state import AgentState, PrivateStateAttr
@@ -29,6 +29,7 @@ from pregel.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
+    count_tokens_approximately,
     get_buffer_string,
 )
 from pregel.types import Command
@@ -54,27 +55,52 @@ class SummarizedState(AgentState):
     _summarization_event: NotRequired[Annotated[SummarizationEvent, PrivateStateAttr]]
 
 
+class TruncateArgsSettings(TypedDict, total=False):
+    """When long texts that a model once wrote to files are shown cut short: all but their first 20 characters.
+
+    From `trigger` on (None: never) in all messages but the `keep` last ones, in the units of a `Summarizer`; for texts
+    of more than `max_length` characters (2000), with `truncation_text` behind what is left.
+    """
+
+    trigger: Size | None
+    keep: Size
+    max_length: int
+    truncation_text: str
+
+
 class SummarizationMiddleware(AgentMiddleware):
     """Shows the model a summary for the beginning of a long history; see the module.
 
-    `backend` takes the history; the options are those of an `agents.middleware.summarization.Summarizer`.
+    `backend` takes the history; `truncate_args_settings` say when old arguments are shown short, which comes before any
+    summary; the options are those of an `agents.middleware.summarization.Summarizer`.
     """
 
     state_schema = SummarizedState
 
-    def __init__(self, model: Any, *, backend: Backend, **options: Unpack[Summarizing]) -> None:
+    def __init__(
+        self,
+        model: Any,
+        *,
+        backend: Backend,
+        truncate_args_settings: TruncateArgsSettings | None = None,
+        **options: Unpack[Summarizing],
+    ) -> None:
         self.backend = backend
         self.sizes = Summarizer(model, **options)
+        self.cutting: TruncateArgsSettings = truncate_args_settings or {}
+        counter = options.get("token_counter", count_tokens_approximately)
+        sizes: Any = {key: self.cutting[key] for key in ("trigger", "keep") if key in self.cutting}
+        self.old_sizes = Summarizer(model, token_counter=counter, **sizes)
 
     def wrap_model_call(self, request: ModelRequest, *_: Any) -> Any:
         """Ask with the summary; summarise before when it is time, or afterwards when the model says so."""
         event: SummarizationEvent | None = request.state.get(EVENT)
         messages = _after(event, request.messages)
         new: SummarizationEvent | None = None
-        if self.sizes.is_due(messages):
+        if self.sizes.is_due(self._shown(messages)):
             new, messages = yield from self._summarised(event, messages)
         try:
-            response = yield request.override(messages=messages)
+            response = yield request.override(messages=self._shown(messages))
         except ContextOverflowError:
             newer, shorter = yield from self._summarised(new or event, messages, hard=True)
             if newer is None:
@@ -85,6 +111,13 @@ class SummarizationMiddleware(AgentMiddleware):
             return response
         command: Command[Any] = Command(update={EVENT: new})
         return ExtendedModelResponse(_as_response(response), command)
+
+    def _shown(self, messages: list[BaseMessage]) -> list[BaseMessage]:
+        """The messages with the long arguments of old ones cut short, when it is time."""
+        if not self.old_sizes.is_due(messages):
+            return messages
+        kept = self.old_sizes.kept_from(messages)
+        return [*(_with_short_arguments(message, self.cutting) for message in messages[:kept]), *messages[kept:]]
 
     def compacted(self, state: Any) -> AgentFlow[SummarizationEvent | None]:
         """The next cut, for who asks for it at half of what would bring it; None when there is none to make.
@@ -111,13 +144,13 @@ class SummarizationMiddleware(AgentMiddleware):
         gone = messages[:cut]
         last = next((message.id for message in reversed(gone) if message.id is not None), None)
         if cut <= 0 or last is None:
-            return None, [_with_short_arguments(message) for message in messages] if hard else messages
+            return None, [_with_short_arguments(message, self.cutting) for message in messages] if hard else messages
         summary = yield from self.sizes.summary(gone)
         path = yield from self._offloaded(last, gone, event)
         new = SummarizationEvent(cutoff_id=last, summary=summary, file_path=path)
         kept = with_calls(messages[cut:])
         if hard:
-            kept = [_with_short_arguments(message) for message in kept]
+            kept = [_with_short_arguments(message, self.cutting) for message in kept]
         return new, [_summary_message(new), *kept]
 
     def _offloaded(
@@ -143,15 +176,17 @@ class SummarizationMiddleware(AgentMiddleware):
 def create_summarization_middleware(
     model: Any, backend: Backend, **options: Unpack[Summarizing]
 ) -> SummarizationMiddleware:
-    """The middleware as a deep agent has it: at 85 % of the model's input tokens, of which a tenth is kept as it is."""
+    """The middleware as a deep agent has it: at 85 % of the model's input tokens, of which a tenth is kept as it is.
+
+    Long texts that were written to files more than 20 messages ago (where the profile says the size: when a summary
+    would be due, before the last tenth) are shown cut short.
+    """
     model = as_model(model)
     window = (model.profile or {}).get("max_input_tokens")
-    sizes: Any = (
-        {"trigger": ("tokens", 0.85 * window), "keep": ("tokens", 0.1 * window)}
-        if window
-        else {"trigger": ("tokens", 170_000), "keep": ("messages", 6)}
-    )
-    return SummarizationMiddleware(model, backend=backend, **{**sizes, **options})
+    large: Any = {"trigger": ("tokens", 0.85 * window), "keep": ("tokens", 0.1 * window)} if window else None
+    sizes: Any = large or {"trigger": ("tokens", 170_000), "keep": ("messages", 6)}
+    cutting: Any = large or {"trigger": ("messages", 20), "keep": ("messages", 20)}
+    return SummarizationMiddleware(model, backend=backend, truncate_args_settings=cutting, **{**sizes, **options})
 
 
 def _after(event: SummarizationEvent | None, messages: list[BaseMessage]) -> list[BaseMessage]:
@@ -168,23 +203,22 @@ def _summary_message(event: SummarizationEvent) -> HumanMessage:
     return HumanMessage(text, additional_kwargs={"lc_source": "summarization"}, id=f"summary-{event['cutoff_id']}")
 
 
-def _with_short_arguments(message: BaseMessage) -> BaseMessage:
+def _with_short_arguments(message: BaseMessage, cutting: TruncateArgsSettings) -> BaseMessage:
     """The message with the long texts that it once wrote to files cut short."""
     if not isinstance(message, AIMessage) or not any(call["name"] in WRITING for call in message.tool_calls):
         return message
     calls = [
-        {**call, "args": _short_ones(call["args"])} if call["name"] in WRITING else call for call in message.tool_calls
+        {**call, "args": {key: _short(value, cutting) for key, value in call["args"].items()}}
+        if call["name"] in WRITING
+        else call
+        for call in message.tool_calls
     ]
     return message.model_copy(update={"tool_calls": calls})
 
 
-def _short_ones(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {key: _short(value) for key, value in arguments.items()}
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > OLD_ARGUMENT:
-        return f"{value[:KEPT_OF_IT]}... ({len(value)} characters were written)"
+def _short(value: Any, cutting: TruncateArgsSettings) -> Any:
+    if isinstance(value, str) and len(value) > cutting.get("max_length", OLD_ARGUMENT):
+        return value[:KEPT_OF_IT] + cutting.get("truncation_text", f"... ({len(value)} characters were written)")
     return value
 
 
