@@ -141,7 +141,11 @@ class Runtime(Generic[C]):
 
     @property
     def idempotency_key(self) -> str:
-        """32 hex characters that name this work; InvalidInputError without a thread."""
+        """32 hex characters that name this work; InvalidInputError without a thread.
+
+        Each reading names another piece of the work, in order: a node with two payments reads it twice, and one that
+        needs a key twice keeps it in a variable.
+        """
         return self._key()
 
     @property

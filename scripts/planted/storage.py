@@ -81,8 +81,15 @@ MUTANTS = (
         "logs: a cache is written without being compared",
         f"{BATCHES}::test_a_reducer_that_does_not_give_the_same_again_is_found_before_a_cache_is_written",
         "pregel/checkpoint/batches.py",
-        "    if encode(found) == whole:\n        return True\n",
+        "    if encode(found) == written:\n        return True\n",
         "    return True\n",
+    ),
+    mutant(
+        "logs: what a cipher wrote is compared",
+        "tests/behaviour/test_stored_values.py::test_values_that_are_not_equal_to_themselves_are_compared_in_clear",
+        "pregel/checkpoint/batches.py",
+        "written = whole if compared is None else compared(log.value)",
+        "written, compared = whole, None",
     ),
     mutant(
         "logs: verify trusts the caches",
