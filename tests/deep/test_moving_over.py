@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NotRequired
 
 import pytest
 
@@ -40,6 +40,7 @@ from pregel.agents.deep.backends import (
 )
 from pregel.agents.middleware import AgentMiddleware
 from pregel.agents.models import ScriptedModel, call_tool
+from pregel.agents.state import AgentState
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.errors import DefinitionError
 from pregel.messages import HumanMessage, SystemMessage, ToolMessage
@@ -153,6 +154,49 @@ def test_subagents_of_a_plain_agent_are_dicts_that_say_all(invoke: Invoke) -> No
     assert ["found"] == results(state)
     assert "Whom to ask:\n- researcher: Looks things up." == getattr(model.requests[0].tools[0], "description", None)
     assert "You look." == prompt_of(spec["model"])
+
+
+class Found(AgentState):
+    """What a subagent notes for the agent."""
+
+    place: NotRequired[str]
+
+
+class Noting(AgentMiddleware):
+    """Notes a place."""
+
+    def after_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+        return {"place": "here"}
+
+
+def test_a_plain_agent_gets_the_keys_of_the_shared_state_and_no_files(invoke: Invoke) -> None:
+    write = call_tool("write_file", {"file_path": "/a", "content": "x"})
+    spec: Any = {"name": "a", "description": "x", "model": ScriptedModel([write, "found"]), "tools": []}
+    spec["middleware"] = [FilesystemMiddleware(backend=StateBackend()), Noting()]
+    delegating = SubAgentMiddleware(backend=StateBackend(), subagents=[spec], state_schema=Found)
+
+    state = invoke(create_agent(ScriptedModel([task("a"), "done"]), middleware=[delegating]), {"messages": "go"})
+
+    assert (["found"], "here", False) == (results(state), state["place"], "files" in state)
+
+
+def test_files_of_a_subagent_reach_an_agent_that_has_none_yet(invoke: Invoke) -> None:
+    write = call_tool("write_file", {"file_path": "/a", "content": "x"})
+    agent = create_deep_agent(ScriptedModel([task("general-purpose"), write, "found", "done"]))
+
+    assert ["/a"] == list(invoke(agent, {"messages": "go"})["files"])
+
+
+def test_a_private_key_is_not_shared(invoke: Invoke) -> None:
+    spec: Any = {"name": "a", "description": "x", "model": ScriptedModel(["found"]), "tools": []}
+    spec["middleware"] = [Noting()]
+    delegating = SubAgentMiddleware(
+        backend=StateBackend(), subagents=[spec], state_schema=Found, private_state_keys=frozenset({"place"})
+    )
+
+    state = invoke(create_agent(ScriptedModel([task("a"), "done"]), middleware=[delegating]), {"messages": "go"})
+
+    assert "place" not in state
 
 
 @pytest.mark.parametrize("missing", ["model", "tools"])

@@ -110,8 +110,8 @@ class SubAgentMiddleware(AgentMiddleware):
     """Gives an agent the tool `task` over subagents: compiled ones, or dicts that say all of theirs.
 
     - `task_description`: what the model is told of the tool; ``{available_agents}`` in it stands for their list.
-    - `state_schema`: the state whose keys, beside the files, go in and come back, but for `private_state_keys`. It is
-      the state of those that are built here.
+    - `state_schema`: the state whose keys, beside the files, go in and come back, but for `private_state_keys`. The
+      agent gets them, and it is the state of those that are built here. An agent without files is given none back.
     - `backend` says nothing here: a subagent's own middleware has one.
     """
 
@@ -135,6 +135,8 @@ class SubAgentMiddleware(AgentMiddleware):
                     f"The mode of {one['name']!r} is {one.get('mode')!r}.", fix="Use 'isolated' or 'fork'."
                 )
         self.subagents = {one["name"]: self._compiled(one, state_schema) for one in subagents}
+        if state_schema is not None:
+            self.state_schema = state_schema  # so that the agent has what comes back
         hints = annotations_of(state_schema) if state_schema is not None else {}
         apart = KEPT_APART | set(private_state_keys or ())
         self.shared = {FILES: None, **{key: hint for key, hint in hints.items() if key not in apart}}
@@ -195,7 +197,7 @@ class SubAgentMiddleware(AgentMiddleware):
         update = {
             key: _change(key, hint, before.get(key), after[key])
             for key, hint in self.shared.items()
-            if key in after and after[key] != before.get(key)
+            if key in after and after[key] != before.get(key) and (key != FILES or key in before)
         }
         return {OUTCOME: {"text": _text(after), "update": update}}
 
