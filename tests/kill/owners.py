@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -100,7 +100,7 @@ def submitting(saver: JournalSaver, adapter: str, first: Callable[[int], str]) -
 
     def node(state: State, runtime: Runtime[Any]) -> State:
         value = first(runtime.fence)
-        with sqlite3.connect(adapter) as there:
+        with closing(sqlite3.connect(adapter)) as there, there:
             there.execute("CREATE TABLE IF NOT EXISTS submitted (one INTEGER PRIMARY KEY, fence INTEGER, value TEXT)")
             there.execute("INSERT OR IGNORE INTO submitted VALUES (1, 0, '')")
             done = there.execute(
@@ -127,7 +127,7 @@ def submit(where: str, lease: str, adapter: str) -> None:
                 if update["type"] == "task_result":
                     say(update["payload"]["result"]["a"][0])
         except PregelError as error:
-            with sqlite3.connect(adapter) as there:
+            with closing(sqlite3.connect(adapter)) as there:
                 say(f"{type(error).__name__} {there.execute('SELECT value FROM submitted').fetchall()}")
 
 
