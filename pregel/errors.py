@@ -69,6 +69,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pregel.pickled import Remade, pickled
 from pregel.question import Interrupt
 
 if TYPE_CHECKING:
@@ -115,12 +116,18 @@ class PregelError(Exception):
     def __str__(self) -> str:
         return f"{self.message}\nFix: {self.fix}" if self.fix else self.message
 
+    def __reduce__(self) -> Remade:
+        return pickled(self, *super().__reduce__()[2:] or (None,))
+
 
 # -- signals ------------------------------------------------------------------------------------------------------
 
 
 class GraphBubbleUp(BaseException):
     """A signal of the engine that travels up through user code and is never retried."""
+
+    def __reduce__(self) -> Remade:
+        return pickled(self, vars(self))
 
 
 class GraphInterrupt(GraphBubbleUp):
@@ -278,6 +285,9 @@ class RejectedAnswer(str):
         )
         note.id = id
         return note
+
+    def __getnewargs__(self) -> tuple[str]:
+        return (self.id,)
 
 
 def is_invalid_resume(error: BaseException) -> bool:

@@ -356,6 +356,9 @@ class FollowedChunk:
 
 def ensure_valid_checkpointer(checkpointer: Any) -> Any:
     """The checkpointer itself when it is a saver, True, False or None; TypeError otherwise."""
+    if isinstance(checkpointer, type):
+        name = checkpointer.__name__
+        raise TypeError(f"Invalid checkpointer: the class {name}. Call it: checkpointer={name}().")
     if checkpointer in (None, True, False) or (hasattr(checkpointer, "get_tuple") and hasattr(checkpointer, "put")):
         return checkpointer
     raise TypeError(

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pregel.checkpoint.chains import Address
 from pregel.checkpoint.decode import Base, Decoder
 from pregel.checkpoint.flows import LAST, Many, Row, Sql, delete_flow, thread_row
-from pregel.checkpoint.keys import id_text, thread_digest
+from pregel.checkpoint.keys import id_text, thread_digest, thread_text
 from pregel.checkpoint.lease import is_dead
 from pregel.checkpoint.logs import NAMED, NAMED_WHOLE
 from pregel.checkpoint.manifest import Manifest, Read, pack
@@ -33,11 +33,17 @@ PAGE = 500  # checkpoints that are looked at in one go
 
 def checked_prune(thread_ids: Sequence[str], strategy: str) -> list[str]:
     """The thread ids of a prune; an error for a text in their place, or a strategy that does not exist."""
-    if isinstance(thread_ids, str):
-        raise TypeError(f"prune takes a sequence of thread ids, got the text {thread_ids!r}.")
+    threads = [thread_text(thread) for thread in checked_ids("prune", "thread", thread_ids)]
     if strategy not in STRATEGIES:
         raise InvalidInputError(f"Unknown strategy {strategy!r}.", fix=f"Use one of {', '.join(STRATEGIES)}.")
-    return list(thread_ids)
+    return threads
+
+
+def checked_ids(verb: str, kind: str, ids: Sequence[str]) -> Sequence[str]:
+    """The ids; TypeError for a text in their place, whose letters they would be."""
+    if isinstance(ids, str):
+        raise TypeError(f"{verb} takes a sequence of {kind} ids, got the text {ids!r}.")
+    return ids
 
 
 def prune_flow(thread: str, strategy: str, now: float, unless_after: float | None = None) -> Flow[bool | None]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -32,7 +33,7 @@ from pregel.checkpoint.keys import Names, counter_of, version_text
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.news import AsyncNews, AsyncPauses, News, Pauses
-from pregel.checkpoint.pages import Pages
+from pregel.checkpoint.pages import Pages, asked_page
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
@@ -364,9 +365,9 @@ class Listing:
             self.thread, _ = verbs.address(config)
             ns = config["configurable"].get("checkpoint_ns")
         self.only = None if config is None else get_checkpoint_id(config)
-        bound = None if before is None else get_checkpoint_id(before)
-        wanted = limit if self.only is None or limit is None or limit <= 0 else None
-        self.asked = Page(ns, bound, wanted, filter)
+        self.asked = asked_page(ns, filter, before, limit)
+        if self.only is not None and self.asked.limit:
+            self.asked = replace(self.asked, limit=None)
         self.pages = Pages(self.asked, at_once=self.thread is None)
 
     def next(self) -> Page | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b, sha256
 
-from pregel.errors import InvalidInputError
+from pregel.errors import InvalidInputError, MissingThreadError
 
 
 class Names:
@@ -39,6 +39,13 @@ def is_text(text: str) -> bool:
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
         return False
+
+
+def thread_text(thread: object) -> str:
+    """A thread id as a run takes it: the text of whatever is given; MissingThreadError for None."""
+    if thread is None:
+        raise MissingThreadError("The thread id is None.", fix="Give the id of a thread.")
+    return str(thread)
 
 
 def checked_place(thread: str, ns: str) -> tuple[str, str]:

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import index
+from typing import Any
 
 from pregel.checkpoint.records import Page, Saved
+from pregel.errors import InvalidInputError
 
 SIZE = 100  # checkpoints that are read at once
+
+
+def asked_page(ns: str | None, filter: Any, before: Any, limit: Any) -> Page:
+    """The page that a caller asks for; InvalidInputError for what is no filter, no config or no number."""
+    if filter is not None and not isinstance(filter, Mapping):
+        raise InvalidInputError(
+            f"filter is {filter!r}.", fix='Give a dict of metadata, such as {"source": "loop"}, or leave it out.'
+        )
+    place = before.get("configurable") if isinstance(before, Mapping) else before
+    if place is not None and not isinstance(place, Mapping):
+        raise InvalidInputError(
+            f"before is {before!r}.", fix="Give the config of a checkpoint, such as a snapshot's, or leave it out."
+        )
+    return Page(ns, (place or {}).get("checkpoint_id") or None, checked_limit(limit), filter)
+
+
+def checked_limit(limit: Any) -> int | None:
+    """How many are wanted, None for all; InvalidInputError for what is no whole number from 0 on."""
+    if limit is None:
+        return None
+    if isinstance(limit, bool) or not hasattr(limit, "__index__") or index(limit) < 0:
+        raise InvalidInputError(f"limit is {limit!r}.", fix="Give a whole number from 0 on, or leave it out.")
+    return index(limit)
 
 
 class Pages:

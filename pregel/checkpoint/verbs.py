@@ -23,7 +23,7 @@ from pregel.checkpoint.base import (
     get_serializable_checkpoint_metadata,
 )
 from pregel.checkpoint.decode import Decoder, Prototypes
-from pregel.checkpoint.keys import Names, checked_place, thread_digest
+from pregel.checkpoint.keys import Names, checked_place, thread_digest, thread_text
 from pregel.checkpoint.records import Load, Opened
 from pregel.checkpoint.serde.base import SerializerProtocol
 from pregel.checkpoint.shapes import coordinates, history_in, tuple_of
@@ -102,7 +102,8 @@ def put_writes(
 
 def delete_thread(thread: str) -> Flow[None]:
     """Remove everything of a thread."""
-    yield write(flows.delete_flow(thread, thread_digest(thread), time.time()))
+    text = thread_text(thread)
+    yield write(flows.delete_flow(text, thread_digest(text), time.time()))
 
 
 # -- housekeeping ------------------------------------------------------------------------------------------------------
@@ -110,7 +111,7 @@ def delete_thread(thread: str) -> Flow[None]:
 
 def delete_for_runs(run_ids: Sequence[str]) -> Flow[None]:
     """Remove the checkpoints of these runs; ThreadBusy at the end for threads that live runs hold."""
-    runs, left = frozenset(run_ids), []
+    runs, left = frozenset(map(str, housekeeping.checked_ids("delete_for_runs", "run", run_ids))), []
     for thread in (yield read(housekeeping.threads_of_runs_flow(runs))) if runs else ():
         if not (yield write(housekeeping.delete_runs_flow(thread, runs))):
             left.append(thread)
@@ -119,7 +120,12 @@ def delete_for_runs(run_ids: Sequence[str]) -> Flow[None]:
 
 def copy_thread(source: str, target: str) -> Flow[None]:
     """Copy a thread to a new one."""
-    yield write(housekeeping.copy_flow(source, target, time.time()))
+    if target is None or target == "":
+        raise MissingThreadError(
+            "copy_thread needs the id of the thread that is to be made.", fix="Give a thread_id that is free."
+        )
+    place, _ = checked_place(thread_text(target), "")
+    yield write(housekeeping.copy_flow(thread_text(source), place, time.time()))
 
 
 def prune(threads: Sequence[str], strategy: str) -> Flow[None]:
@@ -143,7 +149,7 @@ def sweep(idle_for: float, strategy: str) -> Flow[list[str]]:
 
 def verify(decoder: Decoder, thread: str, channels: Prototypes | None) -> Flow[list[Finding]]:
     """What is wrong with a thread."""
-    findings: list[Finding] = yield read(verify_flow(decoder, thread, channels or {}))
+    findings: list[Finding] = yield read(verify_flow(decoder, thread_text(thread), channels or {}))
     return findings
 
 

@@ -108,20 +108,22 @@ def load(target: str) -> object:
 
 
 def _module(name: str) -> object:
+    if name.startswith("."):
+        raise _no_module(name, is_file=True)
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if name == missing or name.startswith(f"{missing}."):
-            fix = (
-                "Name a module, not a file." if "/" in name or name.endswith(".py") else "Start where it is importable."
-            )
-            raise CallError(
-                f"There is no module {missing!r}.", f"{fix} For ./shop/refunds.py: shop.refunds:graph."
-            ) from None
+            raise _no_module(missing, is_file="/" in name or name.endswith(".py")) from None
         raise CallError(_failed(name)) from error
     except (Exception, SystemExit) as error:
         raise CallError(_failed(name)) from error
+
+
+def _no_module(name: str, *, is_file: bool) -> CallError:
+    fix = "Name a module, not a file." if is_file else "Start where it is importable."
+    return CallError(f"There is no module {name!r}.", f"{fix} For ./shop/refunds.py: shop.refunds:graph.")
 
 
 def _failed(name: str) -> str:

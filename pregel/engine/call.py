@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pregel.checkpoint.keys import checked_place
 from pregel.checkpoint.records import Page
 from pregel.config import COORDINATES, DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, inside, merge_configs
-from pregel.constants import LIFECYCLE
+from pregel.constants import LIFECYCLE, START
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.chunks import checked_version, print_chunk
 from pregel.engine.contend import Contender, checked_concurrency
@@ -116,6 +116,9 @@ class Call:
         self.subgraphs = subgraphs
         self.context = context
         self.arguments = arguments
+        for breakpoints in (arguments.get("interrupt_before"), arguments.get("interrupt_after")):
+            if breakpoints:
+                check_breakpoints(graph, breakpoints)
         self.limit = self.config.get("recursion_limit", DEFAULT_RECURSION_LIMIT)
         if self.limit < 1:
             raise InvalidInputError("recursion_limit must be at least 1.", fix="Leave it out, or give a larger one.")
@@ -438,6 +441,14 @@ def checked_keys(graph: Pregel, keys: str | Sequence[str] | None) -> str | tuple
                 f"Unknown output key {key!r}.", fix=f"Known keys: {', '.join(graph.stream_channels_list)}."
             )
     return keys if isinstance(keys, str) else tuple(keys)
+
+
+def check_breakpoints(graph: Pregel, nodes: str | Sequence[str]) -> None:
+    """A named error for a breakpoint at a node that the graph does not have: it would run through."""
+    for name in () if nodes == "*" else (nodes,) if isinstance(nodes, str) else nodes:
+        if name not in graph.nodes:
+            known = ", ".join(node for node in graph.nodes if node != START)
+            raise InvalidInputError(f"Interrupt node {name!r} is not a node of the graph.", fix=f"Known: {known}.")
 
 
 def names_of(nodes: str | Sequence[str] | None) -> frozenset[str] | str | None:

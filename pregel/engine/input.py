@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pregel.engine.command import command_writes
@@ -11,6 +11,17 @@ from pregel.engine.frame import Frame
 from pregel.engine.state import COPIERS, hand_out
 from pregel.errors import EmptyInputError
 from pregel.types import Command
+
+
+def empty_command(frame: Frame, questions: Iterable[str] = ()) -> EmptyInputError:
+    """The error of a Command that asks for nothing; a None in `resume` is what it has when nothing is given."""
+    id = next(iter(questions), None)
+    answer = "question_id" if id is None else repr(id)
+    return EmptyInputError(
+        "The Command is empty: it has no update, no goto and no resume value.",
+        fix=f"Give it one of them. To answer a question with None: Command(resume={{{answer}: None}}).",
+        thread=frame.run.thread or None,
+    )
 
 
 def input_writes(frame: Frame, value: Any) -> list[tuple[str, Any]]:
@@ -26,7 +37,7 @@ def input_writes(frame: Frame, value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, Command):
         writes = command_writes(frame, value)
         if not writes:
-            raise EmptyInputError("The Command is empty: it has no update, no goto and no resume value.")
+            raise empty_command(frame)
         return [(channels, {}), *writes] if isinstance(channels, str) else writes
     if isinstance(channels, str):
         return [(channels, _own(value))]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pregel import flow as runner
 from pregel.checkpoint.keys import checked_place
-from pregel.checkpoint.pages import Pages
+from pregel.checkpoint.pages import Pages, asked_page
 from pregel.checkpoint.records import Load, Page, Saved
 from pregel.config import RunnableConfig, configurable_of
 from pregel.engine.call import as_journal, thread_of
@@ -84,8 +84,7 @@ class Look:
 
     def history(self, filter: Mapping[str, Any] | None, before: RunnableConfig | None, limit: int | None) -> Pages:
         """A walk through the history, newest first, as a caller asks for it."""
-        bound = ((before or {}).get("configurable") or {}).get("checkpoint_id")
-        return Pages(Page(self.ns, bound, limit, filter), at_once=not self.saver.in_pages)
+        return Pages(asked_page(self.ns, filter, before, limit), at_once=not self.saver.in_pages)
 
     def entries(self, pages: Pages, part: Page) -> Sequence[Saved]:
         """The next part of the history; just the checkpoint that is addressed, if any is."""

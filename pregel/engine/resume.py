@@ -39,13 +39,12 @@ from pregel.engine.command import command_writes
 from pregel.engine.effects import Cancel, Event, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK, Lineage
-from pregel.engine.input import input_writes
+from pregel.engine.input import empty_command, input_writes
 from pregel.engine.plan import INTERRUPT_SEEN, START, plan
 from pregel.engine.task import Task, handling
 from pregel.errors import (
     AmbiguousResumeError,
     CheckpointNotFoundError,
-    EmptyInputError,
     InvalidUpdateError,
     NoCheckpointerError,
     PregelError,
@@ -267,7 +266,7 @@ def restore(frame: Frame, saved: Saved | None) -> None:
 def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Saved, head: str, step: Step) -> Opening:
     answering = command is not None and command.resume is not None
     if command is not None and not answering and command.update is None and not command.goto:
-        raise EmptyInputError("The Command is empty: it has no update, no goto and no resume value.")
+        raise empty_command(frame, open_questions(saved, stored_results(saved)[1]))
     replaying = entry.checkpoint is not None and not answering
     pending, answers = stored_results(saved)
     if replaying:

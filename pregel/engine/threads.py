@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pregel.channels import MISSING
 from pregel.checkpoint.base import is_journal
 from pregel.checkpoint.held import held_threads
+from pregel.checkpoint.keys import thread_text
 from pregel.checkpoint.lease import lives_here
+from pregel.checkpoint.pages import checked_limit
 from pregel.checkpoint.records import ThreadRow
 from pregel.checkpoint.standing import STATUSES, ThreadInfo, ThreadStatus, info_of
 from pregel.config import RunnableConfig
@@ -44,6 +46,7 @@ class Threads:
 
     def status(self, thread_id: str) -> ThreadInfo:
         """How a thread stands; ThreadNotFoundError when there is none of that id."""
+        thread_id = thread_text(thread_id)
         if self._is_journal:
             return info_of(_found(self._saver.load(thread_id, []).thread))
         return _told(thread_id, self._graph.get_state(_config(thread_id)), self._held(thread_id))
@@ -69,12 +72,12 @@ class Threads:
 
     def delete(self, thread_id: str) -> None:
         """Erase everything about a thread. It needs no authority and wins: a live run ends with ThreadDeleted."""
-        self._saver.delete_thread(thread_id)
+        self._saver.delete_thread(thread_text(thread_id))
 
     def copy(self, thread_id: str, target: str) -> None:
         """Copy a thread with its history under a name that is free; ThreadNotFoundError when there is none."""
         self.status(thread_id)
-        self._verb("copy_thread")(thread_id, target)
+        self._verb("copy_thread")(thread_text(thread_id), target and str(target))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Remove the history of threads (``keep_latest``), or all of it (``delete``); ThreadBusy where a run lives."""
@@ -93,6 +96,7 @@ class Threads:
 
     async def astatus(self, thread_id: str) -> ThreadInfo:
         """Async twin of `status`."""
+        thread_id = thread_text(thread_id)
         if self._is_journal:
             return info_of(_found((await self._saver.aload(thread_id, [])).thread))
         return _told(thread_id, await self._graph.aget_state(_config(thread_id)), self._held(thread_id))
@@ -112,12 +116,13 @@ class Threads:
 
     async def adelete(self, thread_id: str) -> None:
         """Async twin of `delete`."""
-        await self._awaited(lambda saver: saver.adelete_thread(thread_id), lambda saver: saver.delete_thread(thread_id))
+        text = thread_text(thread_id)
+        await self._awaited(lambda saver: saver.adelete_thread(text), lambda saver: saver.delete_thread(text))
 
     async def acopy(self, thread_id: str, target: str) -> None:
         """Async twin of `copy`."""
         await self.astatus(thread_id)
-        await self._verb("acopy_thread")(thread_id, target)
+        await self._verb("acopy_thread")(thread_text(thread_id), target and str(target))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Async twin of `prune`."""
@@ -214,8 +219,7 @@ def _stored(status: ThreadStatus | None) -> str | None:
 
 def _kept(found: list[ThreadInfo], status: ThreadStatus | None, limit: int | None) -> list[ThreadInfo]:
     _stored(status)
-    if limit is not None and limit < 0:
-        raise InvalidInputError(f"limit is {limit}.", fix="Give a number from 0 on, or leave it out.")
+    checked_limit(limit)
     return [info for info in found if status is None or info.status == status][:limit]
 
 

@@ -29,7 +29,7 @@ from pregel.graph.spec import (
     literal_ends_of,
     name_of,
 )
-from pregel.graph.validate import problems
+from pregel.graph.validate import check_edge, problems
 from pregel.graph.write import UnknownKeys
 from pregel.managed import ManagedValueSpec
 from pregel.runnable import coerce_to_runnable
@@ -209,6 +209,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         """Run `end_key` after `start_key`; after all of them, once, when it is a list."""
         if self.compiled:
             self._warn_of_late("an edge")
+        check_edge(start_key, end_key)
         alone = isinstance(start_key, str)
         if start_key == END if alone else END in start_key:
             raise DefinitionError("END cannot be a start node.")

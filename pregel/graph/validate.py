@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pregel.constants import END, RESERVED, START
+from pregel.errors import DefinitionError
 from pregel.graph.names import known_names
 from pregel.graph.spec import DEFAULT_HANDLER
 
@@ -22,6 +23,16 @@ def problems(builder: AnyStateGraph, interrupt: Sequence[str] = ()) -> list[str]
         *_handlers(builder),
         *_interrupts(builder, interrupt),
     ]
+
+
+def check_edge(start: object, end: object) -> None:
+    """DefinitionError for ends of an edge that are no names."""
+    if not isinstance(end, str):
+        fix = "Give the name of a node, or END; add one edge for each when there are several."
+        raise DefinitionError(f"An edge goes to the name of one node, got {end!r}.", fix=fix)
+    if not isinstance(start, Iterable) or not all(isinstance(name, str) for name in start):
+        fix = "Give the name of a node, START, or a list of names that are all waited for."
+        raise DefinitionError(f"An edge starts at the name of a node or a list of names, got {start!r}.", fix=fix)
 
 
 def _names(builder: AnyStateGraph) -> Iterator[str]:

@@ -46,6 +46,9 @@ class Blocking:
     def history(self, app: Any, *args: Any, **kwargs: Any) -> list[Any]:
         return list(app.get_state_history(*args, **kwargs))
 
+    def listed(self, saver: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        return list(saver.list(*args, **kwargs))
+
     def update(self, app: Any, *args: Any, **kwargs: Any) -> Any:
         return app.update_state(*args, **kwargs)
 
@@ -75,6 +78,9 @@ class Awaiting(Blocking):
 
     def history(self, app: Any, *args: Any, **kwargs: Any) -> list[Any]:
         return asyncio.run(_collect(app.aget_state_history(*args, **kwargs)))
+
+    def listed(self, saver: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        return asyncio.run(_collect(saver.alist(*args, **kwargs)))
 
     def update(self, app: Any, *args: Any, **kwargs: Any) -> Any:
         return asyncio.run(app.aupdate_state(*args, **kwargs))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pregel.errors import GraphValidationError
+from pregel.errors import GraphValidationError, InvalidInputError
 from pregel.graph import START, StateGraph
 from pregel.types import Command, Send, interrupt
 
@@ -104,12 +104,7 @@ def test_breakpoints_of_a_call_stand_in_for_the_graphs(run: Runner, saver: Saver
     assert run.invoke(app, None, thread("3"), interrupt_before="*") == {"a": ["x", "y"]}
 
 
-def test_an_unknown_node_is_ignored_by_a_call_and_refused_by_the_compiler(
-    run: Runner, saver: Saver, thread: Thread
-) -> None:
-    app = chain("x").compile(checkpointer=saver)
-
-    assert run.invoke(app, {"a": []}, thread("1"), interrupt_before=["nobody"]) == {"a": ["x"]}
+def test_an_unknown_node_is_refused_by_the_compiler(saver: Saver) -> None:
     with pytest.raises(GraphValidationError, match="nobody"):
         chain("x").compile(checkpointer=saver, interrupt_before=["nobody"])
 
@@ -205,3 +200,29 @@ def test_a_resume_from_a_breakpoint_shows_the_values_first(run: Runner, saver: S
     chunks = run.stream(app, None, thread("1"), stream_mode=["values"])
 
     assert values(chunks) == [{"a": ["x"]}, {"a": ["x", "y"]}]
+
+
+@pytest.mark.parametrize("verb", ["invoke", "stream", "batch"])
+@pytest.mark.parametrize("when", ["interrupt_before", "interrupt_after"])
+@pytest.mark.parametrize("nodes", ["pey", ["pay", "pey"], ["*"]])
+def test_a_misspelt_breakpoint_of_a_call_is_refused_and_nothing_runs(
+    run: Runner, saver: Saver, thread: Thread, verb: str, when: str, nodes: Any
+) -> None:
+    ran: list[str] = []
+    app = chain("pay", pay=mark("pay", ran)).compile(checkpointer=saver)
+    given, config = ([{"a": []}], [thread("1")]) if verb == "batch" else ({"a": []}, thread("1"))
+
+    with pytest.raises(InvalidInputError, match="is not a node of the graph") as caught:
+        getattr(run, verb)(app, given, config, **{when: nodes})
+
+    assert "Known: pay." in str(caught.value)
+    assert ([], []) == (ran, list(saver.list(None)))
+
+
+@pytest.mark.parametrize("when", ["interrupt_before", "interrupt_after"])
+def test_a_breakpoint_of_a_call_names_a_node_or_a_star(run: Runner, saver: Saver, thread: Thread, when: str) -> None:
+    app = chain("x", "y").compile(checkpointer=saver)
+
+    for number, nodes in enumerate(["x", ["x"], "*", ("x", "y")]):
+        run.invoke(app, {"a": []}, thread(str(number)), **{when: nodes})
+        assert run.state(app, thread(str(number))).next == (("x",) if when == "interrupt_before" else ("y",))

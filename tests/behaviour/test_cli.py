@@ -421,6 +421,7 @@ WRONG_CALLS = {
     "no module": (["run", "nowhere:graph", *RUN], "There is no module 'nowhere'"),
     "no module inside": (["run", "shop.deep:graph", *RUN], "There is no module 'shop"),
     "a file": (["run", "shop.py:graph", *RUN], "Name a module, not a file"),
+    "a file here": (["run", "./shop.py:graph", *RUN], "Name a module, not a file"),
     "a module that fails": (["run", "bad:graph", *RUN], "ZeroDivisionError"),
     "a module that imports another": (["run", "lost:graph", *RUN], "No module named 'not_there'"),
     "no attribute": (["run", "shop:nothing", *RUN], "shop has no attribute 'nothing'"),

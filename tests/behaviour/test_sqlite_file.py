@@ -36,6 +36,20 @@ def saver(path: Path) -> Iterator[SqliteSaver]:
         yield made
 
 
+@pytest.mark.parametrize(
+    ("name", "fix"), [("missing/threads.db", "a directory that exists"), ("notes.txt", "this file is none")]
+)
+def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path, name: str, fix: str) -> None:
+    (tmp_path / "notes.txt").write_text("not a database. " * 100)
+    path = tmp_path / name
+
+    with pytest.raises(StoreError, match=fix) as caught, SqliteSaver.from_conn_string(path) as saver:
+        saver.setup()
+
+    assert repr(str(path)) in str(caught.value)
+    assert ["notes.txt"] == os.listdir(tmp_path)
+
+
 @pytest.fixture
 def impatient(path: Path) -> Iterator[SqliteSaver]:
     with SqliteSaver.from_conn_string(path, synchronous="NORMAL", busy_timeout=0.05) as made:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.lease import this_owner
 from pregel.checkpoint.records import ThreadRow
 from pregel.checkpoint.standing import info_of
 from pregel.errors import (
     CannotResumeError,
+    EmptyInputError,
     GraphDrained,
     InvalidInputError,
+    MissingThreadError,
     ThreadBusy,
     ThreadDeleted,
     ThreadNotFoundError,
 )
 from pregel.runtime import RunControl, Runtime
-from pregel.types import interrupt
+from pregel.types import Command, interrupt
 
 from .conftest import Runner
 from .marks import Saver, Thread, chain, failing_once, parallel
@@ -279,3 +283,101 @@ def test_copies_and_pruned_threads_keep_their_state(run: Runner, saver: Saver, t
 def test_the_status_needs_no_saver_but_a_saver(thread: Thread) -> None:
     with pytest.raises(ValueError, match="checkpointer"):
         _ = chain("a").compile().threads
+
+
+# -- what is given by a caller -----------------------------------------------------------------------------------------
+
+IDS = [77777, 2.5, UUID("018f3f2e-0000-7000-8000-000000000001")]
+
+
+def upkeep(run: Runner, saver: Saver, verb: str, *args: Any, **kwargs: Any) -> Any:
+    """A verb of the saver's, by its twin of this driver."""
+    if run.name == "sync":
+        return getattr(saver, verb)(*args, **kwargs)
+    return asyncio.run(getattr(saver, f"a{verb}")(*args, **kwargs))
+
+
+@pytest.mark.parametrize("id", IDS, ids=lambda id: type(id).__name__)
+def test_the_thread_verbs_take_an_id_that_a_run_takes(run: Runner, saver: Saver, thread: Thread, id: Any) -> None:
+    app = chain("x", "ask", ask=asks).compile(checkpointer=saver)
+    api = Api(run, app)
+    run.invoke(app, {"a": []}, thread(id))
+
+    assert (str(id), True) == (api("status", id).thread_id, api("can_resume", id))
+    assert ["x", "yes"] == api("resume", id, "yes")["a"]
+    if isinstance(saver, JournalSaver):
+        api("copy", id, 88888)
+        api("prune", [id])
+        assert {str(id), "88888"} == {info.thread_id for info in api("list")}
+        assert 1 == len(run.history(app, thread(id)))
+    api("delete", id)
+    assert () == tuple(run.history(app, thread(id)))
+
+
+@pytest.mark.parametrize("id", IDS, ids=lambda id: type(id).__name__)
+def test_the_upkeep_of_a_saver_takes_an_id_that_a_run_takes(run: Runner, saver: Saver, thread: Thread, id: Any) -> None:
+    if not isinstance(saver, JournalSaver):
+        pytest.skip("no such verbs there")
+    app = chain("x", "y").compile(checkpointer=saver)
+    run_id = UUID(int=7)
+    run.invoke(app, {"a": []}, {**thread(id), "run_id": run_id})
+
+    upkeep(run, saver, "copy_thread", id, 88888)
+    upkeep(run, saver, "delete_for_runs", [run_id])
+    assert ([], []) == (run.history(app, thread(id)), run.history(app, thread("88888")))
+    run.invoke(app, {"a": []}, thread(id))
+    upkeep(run, saver, "prune", [id])
+    assert 1 == len(run.history(app, thread(id)))
+    assert [] == list(upkeep(run, saver, "verify", id))
+    upkeep(run, saver, "delete_thread", id)
+    assert [] == run.history(app, thread(id))
+
+
+@pytest.mark.parametrize("target", ["", None])
+def test_a_thread_is_not_copied_to_an_empty_id(run: Runner, saver: Saver, thread: Thread, target: Any) -> None:
+    if not isinstance(saver, JournalSaver):
+        pytest.skip("no such verbs there")
+    app = chain("x").compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+
+    with pytest.raises(MissingThreadError, match="free"):
+        upkeep(run, saver, "copy_thread", "1", target)
+    with pytest.raises(MissingThreadError, match="free"):
+        Api(run, app)("copy", "1", target)
+    with pytest.raises(MissingThreadError):
+        upkeep(run, saver, "delete_thread", None)
+
+    assert ["1"] == [info.thread_id for info in Api(run, app)("list")]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"limit": 2.5}, {"limit": True}, {"limit": "3"}, {"limit": -1}, {"filter": "loop"}, {"before": "abc"}],
+    ids=str,
+)
+def test_what_a_history_is_asked_for_is_checked(run: Runner, saver: Saver, thread: Thread, asked: Any) -> None:
+    app = chain("x").compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+    (name,) = asked
+
+    with pytest.raises(InvalidInputError, match=f"{name} is") as caught:
+        run.history(app, thread("1"), **asked)
+    assert "leave it out" in caught.value.fix
+    if isinstance(saver, JournalSaver):
+        with pytest.raises(InvalidInputError, match=f"{name} is"):
+            run.listed(saver, thread("1"), **asked)
+    if name == "limit":
+        with pytest.raises(InvalidInputError, match="limit is"):
+            Api(run, app)("list", **asked)
+
+
+def test_the_error_of_an_answer_none_says_how_to_give_it(run: Runner, saver: Saver, thread: Thread) -> None:
+    app = chain("ask", ask=asks).compile(checkpointer=saver)
+    run.invoke(app, {"a": []}, thread("1"))
+    (question,) = run.state(app, thread("1")).interrupts
+
+    with pytest.raises(EmptyInputError) as caught:
+        run.invoke(app, Command(resume=None), thread("1"))
+
+    assert f"Command(resume={{{question.id!r}: None}})" in caught.value.fix
+    assert {"a": [None]} == run.invoke(app, Command(resume={question.id: None}), thread("1"))

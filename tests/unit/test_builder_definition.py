@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 
+from pregel.checkpoint.memory import InMemorySaver
 from pregel.errors import DefinitionError, GraphValidationError, ReservedNameError
 from pregel.graph import END, START, StateGraph
 from pregel.runnable import RunnableLambda
@@ -101,9 +102,14 @@ def test_a_node_is_called_after_its_action(action: Any, name: str) -> None:
         (lambda: graph("a").add_edge([START], "a"), DefinitionError, "Need to add_node '__start__' first"),
         (lambda: graph("a").add_edge(["a"], "b"), DefinitionError, "Need to add_node 'b' first"),
         (lambda: graph("a").add_edge([], "a"), DefinitionError, "at least one start node"),
+        (lambda: graph("a").add_edge("a", ["b"]), DefinitionError, r"the name of one node, got \['b'\]"),  # type: ignore[arg-type]
+        (lambda: graph("a").add_edge("a", None), DefinitionError, "the name of one node, got None"),  # type: ignore[arg-type]
+        (lambda: graph("a").add_edge(None, "a"), DefinitionError, "a list of names, got None"),  # type: ignore[arg-type]
+        (lambda: graph("a").add_edge(["a", 5], END), DefinitionError, "a list of names, got"),  # type: ignore[list-item]
         (lambda: graph().add_sequence([]), DefinitionError, "at least one node"),
         (lambda: graph().add_sequence([nothing, nothing]), DefinitionError, "must be unique"),
         (lambda: compiled(checkpointer=5), TypeError, "Invalid checkpointer"),
+        (lambda: compiled(checkpointer=InMemorySaver), TypeError, r"Call it: checkpointer=InMemorySaver\(\)"),
         (lambda: compiled(unknown_keys="drop"), DefinitionError, "unknown_keys"),
         (lambda: StateGraph(State, colour=1), TypeError, "unexpected keyword argument 'colour'"),
     ],

@@ -26,6 +26,12 @@ from pregel.errors import InvalidInputError, StoreError, StoreMoved
 Synchronous = Literal["FULL", "NORMAL"]
 LOG_LIMIT = 64 << 20  # bytes that the write-ahead log keeps on disk after it was emptied
 
+_UNOPENED = {
+    sqlite3.SQLITE_CANTOPEN: "Give the path of a file in a directory that exists and that this process may write to.",
+    sqlite3.SQLITE_NOTADB: "Give the path of a new file, or of a database of this library; this file is none.",
+    sqlite3.SQLITE_READONLY: "Let this process write to the file and to its directory.",
+}
+
 _leaked: list[sqlite3.Connection] = []  # handles of a parent process: closing them would harm it
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -202,15 +208,27 @@ class Database:
 
     def _open_writer(self) -> sqlite3.Connection:
         if self._writer is None:
-            writer = self._given or self._connect()
-            try:
-                self._set_up(writer)
-            except BaseException:
-                self._writer = None
-                if writer is not self._given:
-                    writer.close()
-                raise
+            with self._opening():
+                writer = self._given or self._connect()
+                try:
+                    self._set_up(writer)
+                except BaseException:
+                    self._writer = None
+                    if writer is not self._given:
+                        writer.close()
+                    raise
         return self._writer  # type: ignore[return-value]  # set up
+
+    @contextmanager
+    def _opening(self) -> Iterator[None]:
+        """StoreError with the path and a fix when SQLite cannot use the file at all."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            fix = _UNOPENED.get(primary_code(error))
+            if fix is None:
+                raise
+            raise StoreError(f"SQLite cannot open {self.path!r}: {error}.", fix=fix) from error
 
     def _set_up(self, writer: sqlite3.Connection) -> None:
         self.closed = False
