@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from pregel.checkpoint.keys import id_text
-from pregel.checkpoint.records import Append, Owner, Release, ThreadRow
+from pregel.checkpoint.records import ROLLED_BACK, Append, Owner, Release, ThreadRow
 from pregel.warnings import warn_caller
 
 
@@ -80,6 +80,7 @@ class HeldThreads:
         )
         if held.run is None and held.release is not None:
             row.status, row.reason = held.release.status, held.release.reason
+            row.asked = "rollback" if row.reason == ROLLED_BACK else ""
         return row
 
 

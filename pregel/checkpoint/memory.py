@@ -227,7 +227,8 @@ class InMemorySaver(JournalSaver):
     def _do_ask(self, asked: str, tno: int, epoch: int, run: bytes) -> None:
         thread = self._numbers.get(tno) if asked.startswith("~") else self._holder(tno, epoch, run)
         if thread is not None:
-            thread.asked = asked if not thread.asked else min(thread.asked, asked)
+            words = {thread.asked or asked, asked}
+            thread.asked = "rollback" if "rollback" in words else min(words)
 
     def _do_threads(self, status: str | None, limit: int | None) -> list[Row]:
         found = [thread for thread in self._threads.values() if status is None or thread.status == status]

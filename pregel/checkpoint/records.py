@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, SupportsBytes
 
 from pregel.checkpoint.keys import PULL, TaskName, pull_text, task_parts
+from pregel.errors import RunDisplaced
 
 if TYPE_CHECKING:
     from pregel.checkpoint.chunks import ChunkRow
@@ -29,6 +30,9 @@ CONTROL = {ERROR: -1, INTERRUPT: -3, RESUME: -4, ATTEMPT: -5, ERROR_SOURCE: -6, 
 
 Status = Literal["idle", "running", "interrupted", "waiting", "failed"]
 Source = Literal["input", "loop", "update", "fork"]
+
+ROLLED_BACK = RunDisplaced("rollback").reason
+"""The reason in the row of a thread whose last run was told that it is rolled back."""
 
 # -- what the engine says and hears ------------------------------------------------------------------------------------
 
@@ -232,6 +236,11 @@ class ThreadRow:
     def is_done(self) -> bool:
         """Whether its last run came to its end: nothing stopped it, and nothing is left to go on with."""
         return self.run is None and self.status == "idle" and not self.reason
+
+    @property
+    def is_rolled_back(self) -> bool:
+        """Whether its last run made way for one that rolls it back, or died asked to: a new input starts at `pin`."""
+        return self.asked == "rollback" and (self.run is not None or self.reason == ROLLED_BACK)
 
 
 @dataclass(slots=True)

@@ -74,7 +74,8 @@ class Authority:
         row = self.row
         dead = self.may_begin()
         self.keep()
-        start = self.head if self.goes_back is None else self.goes_back
+        start = row.pin if row.is_rolled_back else self.head
+        start = start if self.goes_back is None else self.goes_back
         pin = id_bytes(start) if start else None
         return Claim(row.epoch, row.gen, lease.this_owner(), dead, self.lease, pin=pin, heard=row.asked)
 
@@ -179,7 +180,9 @@ class Authority:
 
     def heed(self, asked: str) -> None:
         """Make way when another run asks for the thread: what runs is cancelled, nothing starts any more."""
-        if asked and not self.asked and not asked.startswith(QUEUED):
+        if asked == "rollback" and self.asked:
+            self.asked = asked  # it stops already, for one that would have kept what it did
+        elif asked and not self.asked and not asked.startswith(QUEUED):
             self.asked = asked
             if (driver := self.driven_by()) is not None:
                 driver.stop(asked)

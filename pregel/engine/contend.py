@@ -3,8 +3,9 @@
 1. ``reject`` (the default) raises ThreadBusy at once. ``enqueue`` waits until the other run is over, and nothing else.
 2. ``interrupt`` makes the other run stop: async nodes are cancelled, blocking ones end by themselves or at their next
    call, nothing new starts. What had ended by then is kept, and the newcomer goes on from there. ``rollback`` does the
-   same, and goes on from where that run had started: what it did stays as a branch of history. A run that came to its
-   end before it heard of it has told its caller so, and is not rolled back.
+   same, and goes on from where that run had started: what it did stays as a branch of history. So does whoever comes
+   first with something new, since the thread's row says it (`ThreadRow.is_rolled_back`), also when who asked is gone.
+   A run that came to its end before it heard of it has told its caller so, and is not rolled back.
 3. Who waits looks at the thread again and again, more seldom the longer the same run holds it, and oftener the longer
    it has waited. Who has waited for `LONG`, or was beaten to a free thread for so long, leaves a ticket in the thread's
    row, whoever holds it; when it is free, the one with the oldest ticket comes first, and others who wait stand back
@@ -179,7 +180,9 @@ class Contender:
 
         def perform(request: Ask | Look) -> Any:
             if isinstance(request, Ask):
-                return _told_here(request, journal) or saver.ask(*request)
+                if not journal.renews or saver.ask(*request):
+                    _tell_here(request)
+                return None
             time.sleep(request.pause)
             return saver.load(request.thread, []).thread
 
@@ -193,19 +196,20 @@ class Contender:
 
         async def perform(request: Ask | Look) -> Any:
             if isinstance(request, Ask):
-                return _told_here(request, journal) or await saver.aask(*request)
+                if not journal.renews or await saver.aask(*request):
+                    _tell_here(request)
+                return None
             await sleep(request.pause)
             return (await saver.aload(request.thread, [])).thread
 
         await runner.arun(self.meet(error, journal), perform)
 
 
-def _told_here(request: Ask, journal: Journal) -> bool:
-    """Tell a run of this process straight away; whether that is all, since the saver keeps no such word."""
+def _tell_here(request: Ask) -> None:
+    """Tell a run of this process straight away. Its row says so first, since it may end as soon as it hears of it."""
     holder = lease.holder_of(request.hold.run)
     if holder is not None:
         holder.heed(request.asked)
-    return not journal.renews
 
 
 def checked_concurrency(mode: str, wait: float | None) -> Concurrency:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pregel.channels import MISSING
 from pregel.channels.overwrite import overwrite_of
@@ -53,6 +53,9 @@ from pregel.errors import (
     UnknownInterruptError,
 )
 from pregel.types import Command
+
+if TYPE_CHECKING:
+    from pregel.engine.journal import Journal
 
 _lone = partial(tuple.__new__, Lone)
 _save = partial(tuple.__new__, Save)  # a third of the cost of calling the class
@@ -133,14 +136,16 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
     if frame.journal is not None and not frame.fresh:
         before = NEVER if entry.anew else entry.before
         opened = _opened((yield Step(load=[Load(frame.ns, entry.checkpoint, before)])))
+        if opened is not None and frame.is_root:
+            frame.journal.may_begin()
+            frame.run.died = opened.thread.run is not None
+            if opened.thread.is_rolled_back and not (_goes_on(entry.input) or entry.checkpoint or entry.anew):
+                entry, opened = yield from _rolled_back(frame.journal, entry, opened)
         if opened is None:
             return Result("cancelled")
         saved, head = opened.saved[0], opened.heads.get(frame.ns, "")
         if entry.resuming and entry.checkpoint is None and saved is not None and not _is_of_this_task(frame, saved):
             saved = (yield from _of_this_task(frame)) or saved
-        if frame.is_root:
-            frame.journal.may_begin()
-            frame.run.died = opened.thread.run is not None
     failure: Exception
     try:
         return _open(frame, entry, saved, head)
@@ -162,6 +167,22 @@ def _opened(events: Sequence[Event]) -> Opened | None:
         elif isinstance(event, Cancel):
             return None
     return opened
+
+
+def _rolled_back(journal: Journal, entry: Entry, opened: Opened) -> Flow[tuple[Entry, Opened | None]]:
+    """Where a new input begins: where the run that was rolled back had started, unless that has been removed."""
+    pin, journal.after, journal.ledger = journal.row.pin, journal.row.epoch, journal.saver.ledger()
+    found = _opened((yield Step(load=[Load("", pin or None, None if pin else NEVER)])))
+    journal.may_begin()
+    if found is not None and pin and found.saved[0] is None:
+        journal.ledger.open(opened)
+        return entry, opened
+    return entry._replace(checkpoint=pin or None, anew=not pin), found
+
+
+def _goes_on(given: Any) -> bool:
+    """Whether it is meant for what stands there: an answer, or a None to go on with."""
+    return given is None or (isinstance(given, Command) and given.resume is not None)
 
 
 def _of_this_task(frame: Frame) -> Flow[Saved | None]:

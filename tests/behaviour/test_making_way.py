@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 
+from pregel.checkpoint.keys import id_bytes
 from pregel.checkpoint.memory import InMemorySaver
+from pregel.checkpoint.records import Hold
 from pregel.errors import CallWithdrawn, RunDisplaced, ThreadBusy
 from pregel.func import task
 from pregel.runtime import Runtime
 from pregel.types import DURABILITIES, interrupt
 
 from .conftest import Awaiting, Runner
+from .journals import Run
 from .marks import Saver, Thread, chain, mark, parallel
-from .test_authority import has_authority, journal_here, row_of
+from .test_authority import FAR, has_authority, journal_here, row_of
 from .test_concurrency import beside
 
 
@@ -370,3 +373,161 @@ def test_who_gave_up_waiting_is_told_that_the_other_run_stops_all_the_same(
     assert (mode, "") == (busy.value.asked, enqueued.value.asked)
     assert mode == outcome[0].asked
     assert ["blocked"] == app.get_state(thread("1")).values["a"]
+
+
+# -- who comes after a run that is rolled back -------------------------------------------------------------------------
+
+
+def gone_at(saver: Saver, config: Any, given: Any = None, *, mode: str = "rollback") -> None:
+    """A run that stops since another one asks, through the store, which is then never seen again."""
+
+    def first(state: Any) -> dict[str, Any]:
+        hold = journal_here().hold
+        assert hold is not None
+        assert saver.ask(hold, mode)  # type: ignore[attr-defined]
+        return {"a": ["first"]}
+
+    app = chain("first", "second", first=first).compile(checkpointer=saver)
+    with pytest.raises(RunDisplaced, match=mode):
+        app.invoke(given or {"a": ["gone"]}, config)
+
+
+@pytest.fixture
+def leased(saver: Saver) -> Saver:
+    """A saver in which word can be left."""
+    if not has_authority(saver):
+        pytest.skip("no word can be left there")
+    return saver
+
+
+@pytest.mark.parametrize("mode", ["reject", "enqueue", "interrupt", "rollback"])
+@pytest.mark.parametrize("before", [False, True], ids=["new thread", "old thread"])
+def test_whoever_comes_after_a_run_that_was_rolled_back_goes_on_from_before_it(
+    run: Runner, leased: Saver, thread: Thread, mode: str, before: bool
+) -> None:
+    newcomer = chain("new").compile(checkpointer=leased)
+    if before:
+        run.invoke(newcomer, {"a": ["old"]}, thread("1"))
+    gone_at(leased, thread("1"))
+
+    result = run.invoke(newcomer, {"a": ["in"]}, thread("1"), concurrency=mode)
+
+    old = ["old", "new"] if before else []
+    assert [*old, "in", "new"] == result["a"]
+    assert result == run.state(newcomer, thread("1")).values
+    assert [*old, "in", "new", "then", "new"] == run.invoke(newcomer, {"a": ["then"]}, thread("1"))["a"]
+    assert [*old, "gone", "first"] in [entry.values.get("a") for entry in run.history(newcomer, thread("1"))]
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.parametrize("before", [False, True], ids=["new thread", "old thread"])
+def test_nothing_of_it_is_left_in_what_the_newcomer_does_not_write(
+    run: Runner, leased: Saver, thread: Thread, durability: str, before: bool
+) -> None:
+    newcomer = chain("new", new=lambda state: {"b": "new"}).compile(checkpointer=leased)
+    if before:
+        run.invoke(newcomer, {"b": "old"}, thread("1"))
+    gone_at(leased, thread("1"))
+
+    result = run.invoke(newcomer, {"b": "in"}, thread("1"), durability=durability)
+
+    assert {"a": [], "b": "new"} == result
+    assert result == run.state(newcomer, thread("1")).values
+    shown = [entry.values for entry in run.history(newcomer, thread("1"))]
+    assert not any(values.get("a") for values in shown if values.get("b") == "in")
+
+
+@pytest.mark.parametrize("mode", ["enqueue", "interrupt"])
+def test_so_does_one_that_waits_beside_who_rolls_back(run: Runner, saver: Saver, thread: Thread, mode: str) -> None:
+    reached, go = threading.Event(), threading.Event()
+
+    def blocks(state: Any) -> dict[str, Any]:
+        reached.set()
+        assert go.wait(30)
+        return {"a": ["blocked"]}
+
+    newcomer = chain("new").compile(checkpointer=saver)
+    run.invoke(newcomer, {"a": ["old"]}, thread("1"))
+    app = chain("blocks", "next", blocks=blocks).compile(checkpointer=saver)
+    first, outcome = beside(ends(app, thread("1"), {"a": ["gone"]}))
+    assert reached.wait(30)
+    for asks in ("rollback", mode):  # and does not wait for it
+        with pytest.raises(ThreadBusy):
+            run.invoke(newcomer, {"a": []}, thread("1"), concurrency=asks, wait=0.0)
+    waiting, came = beside(lambda: run.invoke(newcomer, {"a": ["in"]}, thread("1"), concurrency=mode, wait=60.0))
+    go.set()
+    for one in (first, waiting):
+        one.join(30)
+
+    assert "rollback" == outcome[0].asked
+    assert [["old", "new", "in", "new"]] == [result["a"] for result in came]
+
+
+def test_who_rolls_back_one_that_was_to_be_interrupted_has_it_rolled_back(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    reached, go = threading.Event(), threading.Event()
+
+    def blocks(state: Any) -> dict[str, Any]:
+        reached.set()
+        assert go.wait(30)
+        return {"a": ["blocked"]}
+
+    newcomer = chain("new").compile(checkpointer=saver)
+    first, outcome = beside(ends(chain("b", b=blocks).compile(checkpointer=saver), thread("1"), {"a": ["gone"]}))
+    assert reached.wait(30)
+    for asks in ("interrupt", "rollback"):
+        with pytest.raises(ThreadBusy):
+            run.invoke(newcomer, {"a": []}, thread("1"), concurrency=asks, wait=0.0)
+    waiting, came = beside(lambda: run.invoke(newcomer, {"a": ["in"]}, thread("1"), concurrency="enqueue", wait=60.0))
+    go.set()
+    for one in (first, waiting):
+        one.join(30)
+
+    assert "rollback" == outcome[0].asked
+    assert [["in", "new"]] == [result["a"] for result in came]
+
+
+def test_a_run_that_died_asked_to_be_rolled_back_is_left_out(run: Runner, leased: Saver, thread: Thread) -> None:
+    newcomer = chain("new").compile(checkpointer=leased)
+    run.invoke(newcomer, {"a": ["old"]}, thread("1"))
+    dies = Run(leased, "1", owner=FAR)  # type: ignore[arg-type]  # it is a journal
+    claim = dies.blank(claim=True, ttl=-1.0)
+    assert claim.claim is not None
+    claim.claim.pin = id_bytes(dies.checkpoint or "")
+    assert dies.send(claim).landed
+    dies.save({"a": ["gone"]})
+    assert leased.ask(Hold(dies.tno, dies.epoch, dies.run), "rollback")  # type: ignore[attr-defined]
+
+    assert ["old", "new", "in", "new"] == run.invoke(newcomer, {"a": ["in"]}, thread("1"))["a"]
+
+
+def test_it_can_be_gone_on_with_and_whoever_rolls_that_back_goes_back_before_both(
+    run: Runner, leased: Saver, thread: Thread
+) -> None:
+    newcomer = chain("new").compile(checkpointer=leased)
+    run.invoke(newcomer, {"a": ["old"]}, thread("1"))
+    gone_at(leased, thread("1"))
+    waiting = Waiting()
+    app = chain("first", "second", second=waiting.node).compile(checkpointer=leased)
+    assert app.threads.can_resume("1")
+    second, outcome = beside(ends(app, thread("1"), None))
+    assert waiting.reached.wait(30)
+    seen = run.state(app, thread("1")).values["a"]
+
+    result = run.invoke(newcomer, {"a": ["in"]}, thread("1"), concurrency="rollback", wait=60.0)
+    second.join(30)
+
+    assert (["old", "new", "gone", "first"], "rollback") == (seen, outcome[0].asked)
+    assert ["old", "new", "in", "new"] == result["a"]
+
+
+def test_where_it_had_started_may_have_been_removed(run: Runner, leased: Saver, thread: Thread) -> None:
+    newcomer = chain("new").compile(checkpointer=leased)
+    run.invoke(newcomer, {"a": ["old"]}, thread("1"))
+    gone_at(leased, thread("1"))
+    newcomer.threads.prune(["1"])
+    newcomer.threads.copy("1", "2")
+
+    for name in ("1", "2"):
+        assert ["old", "new", "gone", "first", "in", "new"] == run.invoke(newcomer, {"a": ["in"]}, thread(name))["a"]

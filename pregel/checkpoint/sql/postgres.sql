@@ -162,8 +162,10 @@ WHERE t.tno = u.tno AND t.epoch = u.epoch AND t.run = u.run RETURNING t.run, t.a
 -- held: what is asked of the run that holds a thread; no row when another one does
 SELECT asked FROM pregel_threads WHERE tno = $1 AND epoch = $2 AND run = $3
 
--- ask: leave word for the run that holds a thread, or with a ~ for the next one; of several the one that sorts first stands
-UPDATE pregel_threads SET asked = CASE WHEN asked = '' THEN $1::text ELSE least(asked, $1::text) END
+-- ask: leave word for the run that holds a thread, or with a ~ for the next one; of several rollback stands, else the first in order
+UPDATE pregel_threads
+SET asked = CASE WHEN asked = '' THEN $1::text WHEN 'rollback' IN (asked, $1::text) THEN 'rollback'
+                 ELSE least(asked, $1::text) END
 WHERE tno = $2 AND ($1::text LIKE '~%' OR epoch = $3 AND run = $4) RETURNING asked
 
 -- landed: the row after an append that hit it; `t` is what its head gave back

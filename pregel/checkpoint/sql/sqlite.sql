@@ -132,8 +132,10 @@ WHERE tno = ?1 AND epoch = ?2 AND run = ?3
 -- held: what is asked of the run that holds a thread; no row when another one does
 SELECT asked FROM pregel_threads WHERE tno = ? AND epoch = ? AND run = ?
 
--- ask: leave word for the run that holds a thread, or with a ~ for the next one; of several the one that sorts first stands
-UPDATE pregel_threads SET asked = CASE WHEN asked = '' THEN ?1 ELSE min(asked, ?1) END WHERE tno = ?2 AND (?1 LIKE '~%' OR epoch = ?3 AND run = ?4)
+-- ask: leave word for the run that holds a thread, or with a ~ for the next one; of several rollback stands, else the first in order
+UPDATE pregel_threads
+SET asked = CASE WHEN asked = '' THEN ?1 WHEN 'rollback' IN (asked, ?1) THEN 'rollback' ELSE min(asked, ?1) END
+WHERE tno = ?2 AND (?1 LIKE '~%' OR epoch = ?3 AND run = ?4)
 
 -- standing_row: a thread's row after an append that hit it (RETURNING costs three times as much)
 SELECT tno, thread, epoch, run, seq, gen, NULL, status, reason, NULL, expires, 0, asked, inbox, graph, updated_at, 0,

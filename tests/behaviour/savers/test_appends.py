@@ -140,6 +140,16 @@ def test_of_several_words_for_the_holder_the_one_that_sorts_first_stands(saver: 
     assert not saver.ask(hold, "interrupt")  # another one holds it
 
 
+@pytest.mark.parametrize("words", [("rollback", "interrupt"), ("interrupt", "rollback"), ("~100 old", "rollback")])
+def test_of_several_words_for_the_holder_rollback_stands(saver: JournalSaver, words: tuple[str, str]) -> None:
+    holder = Run(saver)
+    holder.claim()
+    for word in words:
+        assert saver.ask(Hold(holder.tno, holder.epoch, holder.run), word)
+
+    assert "rollback" == saver.load("t", [Load()]).thread.asked
+
+
 def test_a_ticket_is_left_whoever_holds_the_thread_and_kept_until_a_claim_has_seen_it(saver: JournalSaver) -> None:
     Run(saver).release()
     row = saver.load("t", [Load()]).thread
