@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import checked_place
-from pregel.checkpoint.records import Page
 from pregel.config import COORDINATES, DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, inside, merge_configs
 from pregel.constants import LIFECYCLE, START
 from pregel.engine.authority import ClaimMissed
@@ -318,11 +317,6 @@ class Call:
         graph, ns = found
         frame = self.frame(kind)
         return Frame(frame.run, graph, ns, is_root=True)
-
-    def page(self, filter: Any, before: RunnableConfig | None, limit: int | None) -> Page:
-        """The page of history that a caller asks for; an addressed checkpoint is its newest entry's bound."""
-        bound = ((before or {}).get("configurable") or {}).get("checkpoint_id")
-        return Page(self.ns, bound, limit, filter)
 
     def _control(self) -> Any:
         control = self.arguments.get("control")
