@@ -310,6 +310,18 @@ def test_a_writer_of_ours_that_does_not_end_is_a_named_error(impatient: SqliteSa
     assert run.send(run.blank()).landed
 
 
+def test_the_log_of_a_new_file_is_made_in_turn(impatient: SqliteSaver, path: Path) -> None:
+    with open(f"{path}-queue", "wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(StoreError, match=r"has been writing to .* for 0\.05 s"):
+            impatient.setup()
+        assert ("delete",) == raw(path).execute("PRAGMA journal_mode").fetchone()  # nothing was begun
+        fcntl.flock(held, fcntl.LOCK_UN)
+
+    impatient.setup()
+    assert ("wal",) == raw(path).execute("PRAGMA journal_mode").fetchone()
+
+
 def test_a_writer_waits_for_its_turn(path: Path) -> None:
     with SqliteSaver.from_conn_string(path, synchronous="NORMAL") as saver:
         run = Run(saver)

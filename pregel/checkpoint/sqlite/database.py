@@ -235,7 +235,8 @@ class Database:
         writer.isolation_level = None
         self.opened(writer)
         writer.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
-        if self.path:
+        if self._turn is not None:
+            self._make_log(writer, self._turn)
             self._set_up_file(writer)
         self._writer = writer
         if self._given is None:
@@ -243,10 +244,19 @@ class Database:
         with self.writing() as connection:
             self.prepare(connection)
 
-    def _set_up_file(self, writer: sqlite3.Connection) -> None:
-        mode = writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    def _make_log(self, writer: sqlite3.Connection, turn: Turn) -> None:
+        """See that the file has a write-ahead log. Of two that make it at once SQLite refuses one, however it waits."""
+        mode = writer.execute("PRAGMA journal_mode").fetchone()[0]
+        if mode != "wal":
+            self._take_turn()
+            try:
+                mode = writer.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            finally:
+                turn.give()
         if mode != "wal":
             raise StoreError(f"{self.path} cannot use a write-ahead log (journal_mode is {mode}).")
+
+    def _set_up_file(self, writer: sqlite3.Connection) -> None:
         writer.execute(f"PRAGMA journal_size_limit = {LOG_LIMIT}")
         if sys.platform == "darwin" and self.synchronous == "FULL":
             writer.execute("PRAGMA fullfsync = ON")
