@@ -333,10 +333,9 @@ def take_in(frame: Frame, task: Task, writes: list[tuple[str, Any]], step: Step)
         show_finished(frame, step, task)
     if frame.journal is None:
         return None
-    untracked = frame.plan.untracked
-    if not untracked:
-        return writes or WROTE_NOTHING
-    kept = [(name, tracked(value, untracked)) for name, value in writes if name not in untracked]
+    kept, untracked = writes, frame.plan.untracked
+    if untracked:
+        kept = [(name, tracked(value, untracked)) for name, value in writes if name not in untracked]
     return kept or WROTE_NOTHING
 
 
