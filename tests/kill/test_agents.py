@@ -17,7 +17,7 @@ import pregel
 from tests.kill import bookings
 from tests.kill.incident import POINTS
 
-TOP = Path(pregel.__file__).parents[1]
+TOP = Path(__file__).parents[2]
 
 
 def play(directory: Path, *action: str, kill_at: str = "", program: str = "incident") -> Any:
