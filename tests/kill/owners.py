@@ -188,12 +188,23 @@ def go_on(where: str) -> None:
             say(type(error).__name__)
 
 
+def reach(saver: JournalSaver) -> None:
+    """Come to the store once: a process that never did gives up at its first cut, as one with a wrong address."""
+    while True:
+        try:
+            saver.threads(limit=1)
+            return
+        except StoreError:
+            continue
+
+
 def hammer(where: str, name: str, threads: str, until: str) -> None:
     """Give threads new input until a time; tell each call that was acknowledged, and how long it took."""
     chance = random.Random(name)
     with saver_at(where) as saver:
         graph = StateGraph(State).add_node("n", lambda state: {"a": []}).add_edge(START, "n")
         app = graph.compile(checkpointer=saver, concurrency="enqueue", wait=30.0)
+        reach(saver)
         number = 0
         while time.time() < float(until):
             number += 1

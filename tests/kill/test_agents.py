@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-import pregel
 from tests.kill import bookings
 from tests.kill.incident import POINTS
 
