@@ -115,9 +115,7 @@ class Call:
         self.subgraphs = subgraphs
         self.context = context
         self.arguments = arguments
-        for breakpoints in (arguments.get("interrupt_before"), arguments.get("interrupt_after")):
-            if breakpoints:
-                check_breakpoints(graph, breakpoints)
+        check_breakpoints(graph, arguments.get("interrupt_before"), arguments.get("interrupt_after"))
         self.limit = self.config.get("recursion_limit", DEFAULT_RECURSION_LIMIT)
         if self.limit < 1:
             raise InvalidInputError("recursion_limit must be at least 1.", fix="Leave it out, or give a larger one.")
@@ -437,12 +435,13 @@ def checked_keys(graph: Pregel, keys: str | Sequence[str] | None) -> str | tuple
     return keys if isinstance(keys, str) else tuple(keys)
 
 
-def check_breakpoints(graph: Pregel, nodes: str | Sequence[str]) -> None:
+def check_breakpoints(graph: Pregel, *given: str | Sequence[str] | None) -> None:
     """A named error for a breakpoint at a node that the graph does not have: it would run through."""
-    for name in () if nodes == "*" else (nodes,) if isinstance(nodes, str) else nodes:
-        if name not in graph.nodes:
-            known = ", ".join(node for node in graph.nodes if node != START)
-            raise InvalidInputError(f"Interrupt node {name!r} is not a node of the graph.", fix=f"Known: {known}.")
+    for nodes in given:
+        for name in () if not nodes or nodes == "*" else (nodes,) if isinstance(nodes, str) else nodes:
+            if name not in graph.nodes:
+                known = ", ".join(node for node in graph.nodes if node != START)
+                raise InvalidInputError(f"Interrupt node {name!r} is not a node of the graph.", fix=f"Known: {known}.")
 
 
 def names_of(nodes: str | Sequence[str] | None) -> frozenset[str] | str | None:
