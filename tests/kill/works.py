@@ -100,10 +100,16 @@ def careless_post(outside: Outside, saver: Any) -> Any:
 def sends(outside: Outside, saver: Any) -> Any:
     """Three tasks, one at a time."""
 
+    def is_recorded(number: str) -> bool:
+        found = saver.get_tuple({"configurable": {"thread_id": "work"}})
+        return any(value == [number] for _, _, value in found.pending_writes)
+
     def work(child: Child, runtime: Runtime[Any]) -> Log:
         info = runtime.execution_info
         assert info is not None
         outside.note(f"{child['number']} {info.task_id} {info.node_attempt}")
+        while child["number"] == 1 and not is_recorded("0"):  # it ended, and is being stored while this one runs
+            pass
         outside.die_at(f"in {child['number']}")
         return {"log": [str(child["number"])]}
 
