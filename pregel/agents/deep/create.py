@@ -95,14 +95,12 @@ def create_deep_agent(
         state_schema=state_schema,
         system_prompt=system_prompt,
     )
-    inline = cast("list[SubAgent | CompiledSubAgent]", [one for one in subagents or () if "graph_id" not in one])
-    background = cast("list[AsyncSubAgent]", [one for one in subagents or () if "graph_id" in one])
-    compiled = [parts.subagent(one) for one in _with_general(inline)]
+    inline, background = _by_place(subagents or ())
     return create_agent(
         parts.model,
         list(parts.tools),
         system_prompt=system_prompt,
-        middleware=parts.stack(compiled, background),
+        middleware=parts.stack([parts.subagent(one) for one in _with_general(inline)], background),
         response_format=response_format,
         state_schema=state_schema or DeepAgentState,
         context_schema=context_schema,
@@ -224,6 +222,13 @@ def _checked(given: SubAgent | CompiledSubAgent) -> SubAgent | CompiledSubAgent:
             f"The subagent {named!r} forks and has skills of its own.", fix="Leave one of the two out."
         )
     return given
+
+
+def _by_place(subagents: Sequence[AnySubAgent]) -> tuple[list[SubAgent | CompiledSubAgent], list[AsyncSubAgent]]:
+    """Those that run here, and those of a server."""
+    inline = [one for one in subagents if "graph_id" not in one]
+    background = [one for one in subagents if "graph_id" in one]
+    return inline, cast("list[AsyncSubAgent]", background)
 
 
 def _with_general(subagents: Sequence[SubAgent | CompiledSubAgent]) -> list[SubAgent | CompiledSubAgent]:
