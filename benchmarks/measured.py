@@ -193,5 +193,5 @@ def take(measurement: Measurement, bench: Bench, rounds: int, until: float = flo
 
 
 def times_floor(figures: Mapping[str, Figure], side: str) -> float:
-    """A side's least figure as a multiple of the floor's."""
-    return figures[side].least / figures[FLOOR].least
+    """A side's figure as a multiple of the floor's: medians, since a floor's least can be a fluke."""
+    return figures[side].median / figures[FLOOR].median
