@@ -68,7 +68,7 @@ class Budget:
         return 1.0 if self.floor is None else self.floor / figures[FLOOR].median
 
     def verdict(self, figures: Mapping[str, Figure]) -> Verdict:
-        """Whether the must is met, and whether what is allowed is kept: of a time the least counts, of ratios the median."""
+        """Whether the must is met, and whether what is allowed is kept. Least time or median ratio."""
         ours = self.measured(figures)
         used = (ours if self.floor is None else figures[OURS].least * self.scale(figures)) / self.limit
         if ours <= self.must:

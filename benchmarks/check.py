@@ -1,8 +1,8 @@
 """Holds fresh figures against the budgets, within a time that CI can spare.
 
 1. Only figures that a floor of the same run stands beside, or that no machine changes.
-2. Ours by the least of some rounds, the floor by the median. A row that is over is measured again before it fails, twice
-   at most, and all rounds count.
+2. Ours by the least of some rounds, the floor by the median. A row that is over is measured again before it fails,
+   twice at most, and all rounds count.
 3. A row whose database is not here fails. One that the machine is too busy for is left out, which is said; when that is
    more than half of them, the check fails, since nobody knows.
 """
