@@ -16,12 +16,14 @@ from pregel.channels import LastValue
 from pregel.checkpoint.keys import hash16
 from pregel.checkpoint.records import Load, Release, Saved, Source, TaskWrites
 from pregel.engine.apply import Applied, Input, apply
+from pregel.engine.commits import commit
 from pregel.engine.effects import Done, Failed, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK, uuid_text
 from pregel.engine.input import input_writes
+from pregel.engine.pending import handler_tasks, stored_results
 from pregel.engine.plan import END, INPUT, START, TASKS, plan
-from pregel.engine.resume import FINGERPRINT, commit, handler_tasks, restore, stored_results
+from pregel.engine.resume import FINGERPRINT, restore
 from pregel.engine.snapshot import checkpoint_config
 from pregel.engine.task import PULL, Task
 from pregel.engine.unasked import unasked_flow

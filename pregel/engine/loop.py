@@ -19,10 +19,11 @@ from pregel.checkpoint.records import ATTEMPT, Release, Status
 from pregel.constants import LIFECYCLE
 from pregel.engine.apply import apply
 from pregel.engine.barrier import Barrier, row_of, run_pure, take_in
+from pregel.engine.commits import commit, commit_alone
 from pregel.engine.effects import Done, Event, Flow, Result, RunStatus, Step
 from pregel.engine.frame import Frame
 from pregel.engine.plan import INTERRUPT_SEEN, plan
-from pregel.engine.resume import Entry, Opening, begin, commit, commit_alone
+from pregel.engine.resume import Entry, Opening, begin
 from pregel.engine.show import interrupt_update, paused, resumed, state_values, touches
 from pregel.engine.task import Task, Tries, handling
 from pregel.engine.trace import show_checkpoint

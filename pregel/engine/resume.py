@@ -11,54 +11,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pregel.channels import MISSING
 from pregel.channels.overwrite import overwrite_of
 from pregel.checkpoint.records import (
-    ATTEMPT,
-    ERROR,
     ERROR_SOURCE,
-    INTERRUPT,
     MEMO,
     RESUME,
     Load,
-    Lone,
     Opened,
     Page,
     Save,
     Saved,
-    Source,
     TaskWrites,
     Write,
 )
-from pregel.engine.apply import Applied, Input, apply, stored_values, values_of
+from pregel.engine.answers import Refused, answers_to, bind
+from pregel.engine.apply import Input, apply
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.command import command_writes
+from pregel.engine.commits import commit
 from pregel.engine.effects import Cancel, Event, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK, Lineage
 from pregel.engine.input import empty_command, input_writes
+from pregel.engine.pending import open_questions, stored_failures, stored_results
 from pregel.engine.plan import INTERRUPT_SEEN, START, plan
-from pregel.engine.task import Task, handling
 from pregel.errors import (
-    AmbiguousResumeError,
     CheckpointNotFoundError,
     InvalidUpdateError,
     NoCheckpointerError,
     PregelError,
     ReplayMismatchError,
-    StoredError,
-    UnknownInterruptError,
 )
 from pregel.types import Command
 
 if TYPE_CHECKING:
     from pregel.engine.journal import Journal
-
-_lone = partial(tuple.__new__, Lone)
-_save = partial(tuple.__new__, Save)  # a third of the cost of calling the class
 
 FINGERPRINT = "input_fingerprint"
 """Where the checkpoints of a graph that a node called say what it was called with."""
@@ -210,14 +200,6 @@ def _unmoved(frame: Frame) -> Flow[None]:
         raise ClaimMissed
 
 
-class Refused(Exception):
-    """An input or an answer that its schema does not admit: `error` is what its check raised."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(error)
-        self.error = error
-
-
 def _open(frame: Frame, entry: Entry, saved: Saved | None, head: str) -> Opening:
     state, command = frame.state, entry.input if isinstance(entry.input, Command) else None
     if command is not None and command.graph is not None:
@@ -292,7 +274,7 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
     pending, answers = stored_results(saved)
     if replaying:
         pending, answers = {}, {}
-    bound = _bind(frame, saved, answers, command.resume if command is not None else None, entry.answers)
+    bound = bind(frame, saved, answers, command.resume if command is not None else None, entry.answers)
     for task, given in bound.items():
         answers[task] = {**answers.get(task, {}), **given}
         name, path = next((write.name, write.path) for write in saved.writes if write.task == task)
@@ -336,136 +318,6 @@ def _apply_outside(frame: Frame, writes: list[tuple[str, Any]]) -> None:
     state.updated = None if woken is None else list(dict.fromkeys([*woken, *(state.updated or ())]))
 
 
-def stored_results(saved: Saved, *, shown: bool = False) -> tuple[dict[str, list[Write]], dict[str, dict[str, Any]]]:
-    """The finished tasks' writes, and every task's answers, of a checkpoint.
-
-    Rows that an update left for display count only when they are to be `shown`: they are in a later checkpoint already.
-    """
-    pending: dict[str, list[Write]] = {}
-    answers: dict[str, dict[str, Any]] = {}
-    for write in saved.writes:
-        if write.channel == RESUME:
-            answers[write.task] = dict(write.value)
-        elif (write.idx >= 0 or write.channel == MEMO) and write.task != NULL_TASK and (shown or write.child is None):
-            pending.setdefault(write.task, []).append(write)
-    return pending, answers
-
-
-def stored_failures(saved: Saved) -> tuple[dict[str, list[Any]], dict[str, str]]:
-    """How often the tasks of a checkpoint were tried, and the failures of them that are an error handler's.
-
-    A failure that ended a run starts a new allowance: whoever resumes wants the task tried again.
-    """
-    attempts: dict[str, list[Any]] = {}
-    failures: dict[str, str] = {}
-    sources: set[str] = set()
-    for write in saved.writes:
-        if write.channel == ATTEMPT:
-            attempts[write.task] = list(write.value)
-        elif write.channel == ERROR:
-            failures[write.task] = str(write.value)
-        elif write.channel == ERROR_SOURCE:
-            sources.add(write.task)
-    for task in failures.keys() & attempts.keys():
-        attempts[task][1] = 0
-    return attempts, {task: error for task, error in failures.items() if task in sources}
-
-
-def handler_tasks(saved: Saved, tasks: Sequence[Task]) -> list[Task]:
-    """The tasks of the error handlers that a checkpoint's tasks have come to."""
-    _, handled = stored_failures(saved)
-    failed = [task for task in tasks if task.id in handled and task.node.error_handler] if handled else []
-    return [handling(task, StoredError(handled[task.id])) for task in failed]
-
-
-def open_questions(saved: Saved, answers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """interrupt id -> task id, for every question of a checkpoint that has no answer yet."""
-    finished = {write.task for write in saved.writes if write.idx >= 0}
-    return {
-        question.id: write.task
-        for write in saved.writes
-        if write.channel == INTERRUPT and write.task not in finished
-        for question in write.value
-        if question.id not in answers.get(write.task, {})
-    }
-
-
-def _bind(
-    frame: Frame,
-    saved: Saved,
-    answers: Mapping[str, Mapping[str, Any]],
-    resume: Any,
-    handed_down: Mapping[str, Any],
-) -> dict[str, dict[str, Any]]:
-    """task id -> {interrupt id: answer} for the answers of this call."""
-    if resume is None and not handed_down:
-        return {}
-    questions = open_questions(saved, answers)
-    given = {id: answer for id, answer in handed_down.items() if id in questions}
-    if resume is not None:
-        new = _answers(frame, questions, resume, answered=any(answers.values()))
-        _check_types(new)
-        given.update(new)
-    bound: dict[str, dict[str, Any]] = {}
-    for id, answer in given.items():
-        bound.setdefault(questions[id], {})[id] = answer
-    return bound
-
-
-def _check_types(answers: Mapping[str, Any]) -> None:
-    """Have the answers checked whose types this process knows; Refused for one that does not fit."""
-    from pregel.engine.pydantic_answers import check_answers  # few runs are answers
-
-    try:
-        check_answers(answers)
-    except Exception as error:
-        raise Refused(error) from error
-
-
-def _answers(frame: Frame, questions: Mapping[str, str], resume: Any, *, answered: bool = False) -> dict[str, Any]:
-    if answered and not questions:
-        raise UnknownInterruptError(
-            "The question of this checkpoint was answered already.",
-            fix="To answer it anew, fork: invoke(None, the checkpoint's config) asks again, with a new id.",
-            thread=frame.run.thread,
-        )
-    pending = ", ".join(questions) or "none"
-    place: dict[str, Any] = {"thread": frame.run.thread, "pending_ids": tuple(questions)}
-    if is_resume_map(resume):
-        unknown = [id for id in resume if id not in questions]
-        if unknown or not resume:
-            raise UnknownInterruptError(
-                f"No question with id {', '.join(unknown)} is pending." if unknown else "The resume map is empty.",
-                fix=f"Pending questions: {pending}. Read them from get_state(config).interrupts.",
-                reason="not_pending" if unknown else "empty_map",
-                interrupt_ids=unknown,
-                **place,
-            )
-        return dict(resume)
-    if len(questions) == 1:
-        return dict.fromkeys(questions, resume)
-    if not questions:
-        raise UnknownInterruptError(
-            "An answer was given, but no question is pending on this thread.",
-            fix="Call invoke(None, config) to continue, or pass an input to start anew.",
-            **place,
-        )
-    raise AmbiguousResumeError(
-        f"When there are multiple pending interrupts, you must specify the interrupt id when resuming; "
-        f"{len(questions)} are pending.",
-        fix=f"Answer with Command(resume={{id: answer}}); pending: {pending}.",
-        reason="ambiguous",
-        **place,
-    )
-
-
-def is_resume_map(resume: Any) -> bool:
-    """Whether a resume value maps interrupt ids (32 lowercase hex characters) to answers."""
-    return isinstance(resume, dict) and all(
-        isinstance(key, str) and len(key) == 32 and not key.strip("0123456789abcdef") for key in resume
-    )
-
-
 def _fork(frame: Frame, saved: Saved, step: Step) -> None:
     """Go on as a new branch: a checkpoint that says the same and hangs on the addressed one."""
     state = frame.state
@@ -496,7 +348,7 @@ def _start(frame: Frame, entry: Entry, command: Command[Any] | None, opening: Op
     if command is not None and command.resume is not None:
         if frame.journal is None:
             raise NoCheckpointerError("Cannot resume: the graph has no checkpointer, so no question was kept.")
-        _answers(frame, {}, command.resume)
+        answers_to(frame, {}, command.resume)
     writes = input_writes(frame, entry.input)
     _admit(frame, writes)
     if frame.journal is None and command is None:
@@ -533,66 +385,3 @@ def _admit(frame: Frame, writes: Sequence[tuple[str, Any]]) -> None:
             start.admit(dict(writes)[START])
         except Exception as error:
             raise Refused(error) from error
-
-
-def commit(frame: Frame, step: Step, applied: Applied, source: Source, paths: Sequence[str]) -> None:
-    """Queue the checkpoint that an apply made, and move on to the next superstep."""
-    state = frame.state
-    if frame.journal is not None:
-        changed, marked = applied
-        if frame.seen_news or frame.changed_news:
-            changed = (*changed, *frame.changed_news)
-            marked = (*marked, *frame.seen_news)
-            frame.seen_news, frame.changed_news = (), ()
-        parent = state.checkpoint if frame.stored else None
-        state.checkpoint = frame.run.ids.next(state.step)
-        state.lineage = Lineage(state.lineage, paths if source == "loop" else (source, str(state.counter)))
-        step.saves.append(
-            _save(
-                (
-                    frame.ns,
-                    state.checkpoint,
-                    parent,
-                    state.step,
-                    source,
-                    frame.metadata,
-                    state.lineage,
-                    values_of(state, changed),
-                    # Copies: the record may wait while the next step, in the same transaction, moves these maps on.
-                    {name: state.seen[name].copy() for name in marked},
-                    None if state.updated is None else tuple(state.updated),
-                    paths,
-                )
-            )
-        )
-        frame.stored = True
-    state.step += 1
-
-
-def commit_alone(frame: Frame, step: Step, applied: Applied, task: Task, kept: Sequence[tuple[str, Any]]) -> None:
-    """The same for a superstep of one triggered task, with what the journal keeps of the task."""
-    state = frame.state
-    name, parent, (changed, marked) = task.name, state.checkpoint, applied
-    state.checkpoint = id = frame.run.ids.next(state.step)
-    state.lineage = lineage = Lineage(state.lineage, frame.plan.paths[name])
-    step.saves.append(
-        _lone(
-            (
-                frame.ns,
-                id,
-                parent,
-                state.step,
-                name,
-                task.triggers,
-                tuple(kept),
-                state.counter,
-                tuple(changed),
-                tuple(stored_values(state, changed)),
-                tuple(state.seen[name].items()) if marked else None,
-                tuple(state.updated or ()),
-                frame.metadata,
-                lineage,
-            )
-        )
-    )
-    state.step += 1

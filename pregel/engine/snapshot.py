@@ -20,8 +20,9 @@ from pregel.engine.apply import Input, apply
 from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK
 from pregel.engine.nested import graphs_of, stable_namespace
+from pregel.engine.pending import handler_tasks
 from pregel.engine.plan import plan
-from pregel.engine.resume import handler_tasks, restore
+from pregel.engine.resume import restore
 from pregel.engine.show import state_values
 from pregel.engine.state import COPIERS, Channels, State
 from pregel.engine.task import Task

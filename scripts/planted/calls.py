@@ -130,7 +130,7 @@ MUTANTS = (
     mutant(
         "a handled failure is not the handler's on a resume",
         f"{POLICIES}::test_a_handled_failure_ends_the_same_after_every_death",
-        "pregel/engine/resume.py",
+        "pregel/engine/pending.py",
         "for task, error in failures.items() if task in sources",
         "for task, error in () if task in sources",
     ),

@@ -33,7 +33,7 @@ MUTANTS = (
     mutant(
         "stored writes are dropped",
         FLAT,
-        "pregel/engine/resume.py",
+        "pregel/engine/pending.py",
         "pending.setdefault(write.task, []).append(write)",
         "pass",
         says="[repeat]",
@@ -65,7 +65,7 @@ MUTANTS = (
     mutant(
         "seen versions are not saved",
         FLAT,
-        "pregel/engine/resume.py",
+        "pregel/engine/commits.py",
         "for name in marked},",
         "for name in ()},",
         says="[live]",
@@ -73,7 +73,7 @@ MUTANTS = (
     mutant(
         "a lineage is drawn from the id",
         FLAT,
-        "pregel/engine/resume.py",
+        "pregel/engine/commits.py",
         'paths if source == "loop" else (source, str(state.counter)))',
         "(source, state.checkpoint))",
         says="[history]",
