@@ -119,8 +119,8 @@ MUTANTS = (
         "an id may repeat within a tick",
         "tests/unit/test_ids.py",
         "pregel/engine/ids.py",
-        "ticks = self.last + 1",
-        "ticks = self.last",
+        "low = self._low + 1",
+        "low = self._low",
     ),
     # questions
     mutant(
