@@ -28,6 +28,14 @@ def with_held(
     return replace(opened, saved=found, heads={**opened.heads, **{ns: save.id for ns, save in saves.items()}})
 
 
+def is_over_with(inner: str, ns: str) -> bool:
+    """Whether what is stored under a namespace was for a superstep of another one, which is whole now.
+
+    A part with a task id lives as long as its task; a subgraph that is persistent, under its mere name, goes on.
+    """
+    return inner.startswith(f"{ns}|" if ns else "") and ":" in inner[len(ns) :]
+
+
 def _finds(load: Load, save: Save | None) -> bool:
     if save is None:
         return False

@@ -39,7 +39,7 @@ from pregel.checkpoint.records import (
 from pregel.engine.authority import Authority, ClaimMissed
 from pregel.engine.background import background
 from pregel.engine.effects import Loaded, Step
-from pregel.engine.held import with_held
+from pregel.engine.held import is_over_with, with_held
 from pregel.engine.ids import Ids
 from pregel.errors import SerializationError, ThreadDeleted
 from pregel.telemetry import gauges
@@ -194,7 +194,10 @@ class Journal(Authority):
         for save in saved:
             held = self.held_saves.get(save.ns) if save.parent is not None else None  # a subgraph may begin anew
             self.held_saves[save.ns] = save if held is None else _merged(held, save)
-            self.held_writes = [record for record in self.held_writes if record.ns != save.ns]
+            over = {save.ns, *(ns for ns in self.held_saves if is_over_with(ns, save.ns))}
+            self.held_writes = [record for record in self.held_writes if record.ns not in over]
+            for ns in over - {save.ns}:  # what a subgraph of the next superstep says comes after its parent's word
+                del self.held_saves[ns]
         stored = {save.ns: save.id for save in saved}
         self.held_writes += [r for r in wrote if stored.get(r.ns, r.checkpoint) == r.checkpoint]
         if step.release is not None:

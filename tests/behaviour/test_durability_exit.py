@@ -34,6 +34,21 @@ def test_each_run_leaves_one_checkpoint_that_hangs_on_the_run_before(run: Runner
     assert second.values == {"a": ["1", "x", "y", "2", "x", "y"]}
 
 
+@pytest.mark.acceptance("S1-43")
+def test_a_subgraph_that_is_done_leaves_none(run: Runner, saver: Saver, thread: Thread) -> None:
+    """Not its own, nor that of a graph in it; one that asks keeps where it stands, and the answer finds it there."""
+    inner = chain("p", "q", q=chain("r", "s").compile()).compile()
+    asking = chain("t", "u", u=lambda state: {"a": [interrupt("?")]}).compile()
+    app = chain("x", "y", "z", y=inner, z=asking).compile(checkpointer=saver)
+
+    run.invoke(app, {"a": []}, thread("1"), **EXIT)
+
+    places = [entry.config["configurable"]["checkpoint_ns"] for entry in saver.list(thread("1"))]
+    assert ["", "z"] == sorted(ns.partition(":")[0] for ns in places)
+    assert run.invoke(app, Command(resume="yes"), thread("1"), **EXIT)["a"][-2:] == ["t", "yes"]
+    assert [("loop", 2), ("loop", 3)] == shape(run, app, thread("1"))
+
+
 @pytest.mark.parametrize("subgraph", [False, True])
 def test_the_last_checkpoint_that_a_stream_shows_is_the_one_that_is_stored(
     run: Runner, saver: Saver, thread: Thread, subgraph: bool
