@@ -354,6 +354,59 @@ class FollowedChunk:
         return self.offset if self.mode == "status" else self.offset + 1
 
 
+class FailedTask(NamedTuple):
+    """A task that failed, as a rewind keeps it. `attempts`: how often it was tried, deaths and failures together."""
+
+    ns: str
+    node: str
+    task_id: str
+    error: str
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """Work outside of the thread that was begun, and whose outcome is not recorded (`runtime.effect`).
+
+    - `key`: the name that its node gave it. `id`: the same for all effects of the thread, should two have one key.
+    - `idempotency_key`: what was offered to the provider. `idempotent`: the node says that the provider knows work
+      that was done by it, so a next attempt may ask again.
+    - `node`, `ns`, `task_id`, `attempt`: who began it, and `begun_at` when, in unix seconds.
+    """
+
+    key: str
+    id: str
+    idempotency_key: str
+    idempotent: bool
+    node: str
+    ns: str
+    task_id: str
+    attempt: int
+    begun_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewind:
+    """A failed thread that was made ready to go on where it failed (`app.threads.rewind`).
+
+    - `execution_id`: a new one; the run that takes the thread up has it as its `run_id`, unless it has one of its own.
+    - `at`: when, in unix seconds. `error`: what the thread's row said of the failure.
+    - `failed`: the tasks that failed, those of graphs inside too. `effects`: what they may have done outside, which no
+      rewind undoes.
+    - `repeated`: this is the rewind that the thread had before; nothing has run since, and nothing was written.
+    """
+
+    thread_id: str
+    execution_id: str
+    reason: str
+    operator: str | None
+    at: float
+    error: str
+    failed: tuple[FailedTask, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    repeated: bool = False
+
+
 def ensure_valid_checkpointer(checkpointer: Any) -> Any:
     """The checkpointer itself when it is a saver, True, False or None; TypeError otherwise."""
     if isinstance(checkpointer, type):

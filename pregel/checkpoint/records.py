@@ -24,8 +24,19 @@ if TYPE_CHECKING:
 
 ERROR, INTERRUPT, RESUME, NO_WRITES = "__error__", "__interrupt__", "__resume__", "__no_writes__"
 ATTEMPT, ERROR_SOURCE, MEMO, REJECTED = "__attempt__", "__error_source_node__", "__memo__", "__rejected__"
+EFFECT, REWIND = "__effect__", "__rewind__"
 
-CONTROL = {ERROR: -1, INTERRUPT: -3, RESUME: -4, ATTEMPT: -5, ERROR_SOURCE: -6, MEMO: -7, REJECTED: -8}
+CONTROL = {
+    ERROR: -1,
+    INTERRUPT: -3,
+    RESUME: -4,
+    ATTEMPT: -5,
+    ERROR_SOURCE: -6,
+    MEMO: -7,
+    REJECTED: -8,
+    EFFECT: -9,
+    REWIND: -10,
+}
 """Row index of control channels. Such rows are upserted; all others are insert-once at their position (0, 1, ...)."""
 
 Status = Literal["idle", "running", "interrupted", "waiting", "failed"]

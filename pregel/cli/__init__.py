@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_run(commands)
     _add_resume(commands)
+    _add_rewind(commands)
     _add_chat(commands)
     _add_reads(commands)
     _add_follow(commands)
@@ -109,6 +110,22 @@ def _add_resume(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _thread(resume)
     _journals(resume)
     resume.set_defaults(command="pregel.cli.runs:resume")
+
+
+def _add_rewind(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    rewind = commands.add_parser(
+        "rewind",
+        help="make a thread that failed ready to go on where it failed",
+        description="Nothing runs: `pregel resume` goes on with it. The failure, the reason and who rewound it are "
+        "kept in the history. What was done outside is not undone; what may have been done is named.",
+        epilog=EXIT_CODES,
+        formatter_class=AS_WRITTEN,
+    )
+    _graph(rewind)
+    rewind.add_argument("--reason", required=True, metavar="TEXT", help="what was repaired")
+    rewind.add_argument("--operator", metavar="NAME", help="who rewinds it (default: the user of this process)")
+    _thread(rewind)
+    rewind.set_defaults(command="pregel.cli.rewind:rewind")
 
 
 def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli.usage import CallError
 from pregel.config import RunnableConfig
+from pregel.engine.threads import Threads
 from pregel.errors import DefinitionError
 from pregel.runtime import RunControl
 from pregel.types import StateSnapshot
@@ -26,6 +27,9 @@ class Graph(Protocol):
 
     @property
     def stream_channels_asis(self) -> str | Sequence[str]: ...
+
+    @property
+    def threads(self) -> Threads: ...
 
     def invoke(self, input: Any, config: RunnableConfig, *, control: RunControl | None = None) -> Any: ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pregel.checkpoint.records import ATTEMPT, ERROR, ERROR_SOURCE, INTERRUPT, MEMO, RESUME, Saved, Write
+from pregel.checkpoint.records import ATTEMPT, ERROR, ERROR_SOURCE, INTERRUPT, MEMO, RESUME, REWIND, Saved, Write
 from pregel.engine.ids import NULL_TASK
 from pregel.engine.task import Task, handling
 from pregel.errors import StoredError
@@ -63,3 +63,9 @@ def open_questions(saved: Saved, answers: Mapping[str, Mapping[str, Any]]) -> di
         for question in write.value
         if question.id not in answers.get(write.task, {})
     }
+
+
+def rewinds_of(saved: Saved) -> list[dict[str, Any]]:
+    """The records of the rewinds at a checkpoint, the first one first."""
+    found = [write.value for write in saved.writes if write.channel == REWIND]
+    return sorted(found, key=lambda record: str(record["execution_id"]))  # which rise, as ids of checkpoints do

@@ -36,7 +36,7 @@ from pregel.engine.effects import Cancel, Event, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK, Lineage
 from pregel.engine.input import empty_command, input_writes
-from pregel.engine.pending import open_questions, stored_failures, stored_results
+from pregel.engine.pending import open_questions, rewinds_of, stored_failures, stored_results
 from pregel.engine.plan import INTERRUPT_SEEN, START, plan
 from pregel.errors import (
     CheckpointNotFoundError,
@@ -294,7 +294,18 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
     if not replaying:
         opening.attempts, opening.handled = stored_failures(saved)
         opening.died = frame.run.died
+        if frame.is_root and (rewinds := rewinds_of(saved)):
+            _take_up(frame, rewinds[-1]["execution_id"])
     return opening
+
+
+def _take_up(frame: Frame, execution: str) -> None:
+    """Run as the execution that a rewind has opened, unless the caller gave this run an id of its own."""
+    run = frame.run
+    if "run_id" not in run.metadata:
+        run.metadata["run_id"] = execution
+        run.config = {**run.config, "run_id": execution}
+        frame.metadata = {**frame.metadata, "run_id": execution}
 
 
 def _is_fresh_branch(frame: Frame, saved: Saved, head: str) -> bool:

@@ -20,7 +20,7 @@ from pregel.engine.apply import Input, apply
 from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK
 from pregel.engine.nested import graphs_of, stable_namespace
-from pregel.engine.pending import handler_tasks
+from pregel.engine.pending import handler_tasks, rewinds_of
 from pregel.engine.plan import plan
 from pregel.engine.resume import restore
 from pregel.engine.show import state_values
@@ -97,13 +97,15 @@ def snapshot(graph: Pregel, thread: str, saved: Saved, inside: Inside, *, live: 
         asked = tuple([question for task in shown for question in task.interrupts])
     elif tasks:
         shown = [_task((task.id, task.name, task.path, None, (), inside.place(task), None)) for task in tasks]
-    parent = saved.parent
+    parent, metadata = saved.parent, saved.metadata
+    if saved.writes and (rewinds := rewinds_of(saved)):
+        metadata = {**metadata, "rewinds": rewinds}
     return _snapshot(
         (
             frame.values(saved),
             tuple([task.name for task in coming]) if coming else (),
             _address(thread, saved, saved.id),
-            saved.metadata,
+            metadata,
             saved.created_at,
             _address(thread, saved, parent) if parent else None,
             tuple(shown),

@@ -18,11 +18,18 @@ from pregel.checkpoint.pages import checked_limit
 from pregel.checkpoint.records import ThreadRow
 from pregel.checkpoint.standing import STATUSES, ThreadInfo, ThreadStatus, info_of
 from pregel.config import RunnableConfig
+from pregel.engine.authority import ClaimMissed
+from pregel.engine.call import Call
+from pregel.engine.journal import BlockingJournal
+from pregel.engine.rewind import effects_flow, rewind_flow
+from pregel.engine.tries import adriven, awaiting_journal, driven, let_go
 from pregel.errors import CannotResumeError, InvalidInputError, NotBuiltError, ThreadBusy, ThreadNotFoundError
 from pregel.flow import on_thread
-from pregel.types import Command, StateSnapshot
+from pregel.types import Command, Effect, Rewind, StateSnapshot
 
 if TYPE_CHECKING:
+    from pregel.engine.effects import Flow, Result
+    from pregel.engine.frame import Frame
     from pregel.engine.pregel import Pregel
 
 T = TypeVar("T")
@@ -70,6 +77,22 @@ class Threads:
         check_resumable(self.status(thread_id))
         return self._graph.invoke(_input(answer), _config(thread_id), **arguments)
 
+    def rewind(self, thread_id: str, *, reason: str, operator: str | None = None) -> Rewind:
+        """Make a thread that failed ready to go on where it failed; returns once that is recorded, and runs nothing.
+
+        What had finished is not done again. `reason`, and who the `operator` is, are kept in the history with the
+        failure. A thread that was rewound and not run since is not rewound again: the same `Rewind` comes back,
+        `repeated`. CannotRewindError, and nothing is written, for a thread that has not failed.
+        """
+        told = _told_why(reason, operator)
+        rewound: Rewind = self._performed(lambda frame: rewind_flow(frame, *told), thread_id)
+        return rewound
+
+    def effects(self, thread_id: str) -> Sequence[Effect]:
+        """What the open step of a thread has begun outside, and has recorded no outcome of: it may have happened."""
+        found: Sequence[Effect] = self._performed(effects_flow, thread_id)
+        return found
+
     def delete(self, thread_id: str) -> None:
         """Erase everything about a thread. It needs no authority and wins: a live run ends with ThreadDeleted."""
         self._saver.delete_thread(thread_text(thread_id))
@@ -114,6 +137,17 @@ class Threads:
         check_resumable(await self.astatus(thread_id))
         return await self._graph.ainvoke(_input(answer), _config(thread_id), **arguments)
 
+    async def arewind(self, thread_id: str, *, reason: str, operator: str | None = None) -> Rewind:
+        """Async twin of `rewind`. A call that is cancelled once it was recorded does not undo it."""
+        told = _told_why(reason, operator)
+        rewound: Rewind = await self._aperformed(lambda frame: rewind_flow(frame, *told), thread_id)
+        return rewound
+
+    async def aeffects(self, thread_id: str) -> Sequence[Effect]:
+        """Async twin of `effects`."""
+        found: Sequence[Effect] = await self._aperformed(effects_flow, thread_id)
+        return found
+
     async def adelete(self, thread_id: str) -> None:
         """Async twin of `delete`."""
         text = thread_text(thread_id)
@@ -129,6 +163,44 @@ class Threads:
         await self._verb("aprune")(thread_ids, strategy=strategy)
 
     # -- below -------------------------------------------------------------------------------------------------------
+
+    def _performed(self, flow: Callable[[Frame], Flow[Result]], thread_id: str) -> Any:
+        """The value of a flow about a thread, which runs no node; it starts over when the thread moves under it."""
+        call = self._call(thread_id)
+        while True:
+            frame = call.reading(BlockingJournal)
+            try:
+                result = driven(flow(frame), frame)
+            except ClaimMissed as error:
+                call.contend(error, frame.run.journal)
+                continue
+            if result.error is not None:
+                raise let_go(result)
+            return result.values
+
+    async def _aperformed(self, flow: Callable[[Frame], Flow[Result]], thread_id: str) -> Any:
+        """The same, awaited."""
+        call = self._call(thread_id)
+        while True:
+            frame = call.reading(awaiting_journal())
+            try:
+                result = await adriven(flow(frame), frame)
+            except ClaimMissed as error:
+                await call.acontend(error, frame.run.journal)
+                continue
+            if result.error is not None:
+                raise let_go(result)
+            return result.values
+
+    def _call(self, thread_id: str) -> Call:
+        if not self._is_journal:
+            raise NotBuiltError(
+                f"{type(self._saver).__name__} keeps no status of threads, and no effects.",
+                fix="Use InMemorySaver, SqliteSaver or PostgresSaver; resume(thread_id) goes on with any thread.",
+            )
+        call = Call(self._graph, None, _config(thread_text(thread_id)))
+        call.nested = None
+        return call
 
     async def _awaited(self, twin: Callable[[Any], Awaitable[T]], verb: Callable[[Any], T]) -> T:
         """What the saver's awaiting verb gives; the blocking one's, on a thread, when it has no other."""
@@ -205,6 +277,17 @@ def _told(thread_id: str, state: StateSnapshot, held: ThreadRow) -> ThreadInfo:
     if state.next:
         return ThreadInfo(thread_id, "idle", f"stopped before {', '.join(state.next)}", True)
     return ThreadInfo(thread_id, "idle", "it is at rest", False)
+
+
+def _told_why(reason: str, operator: str | None) -> tuple[str, str | None]:
+    """Who rewinds and why, as a store takes it; InvalidInputError when there is no reason."""
+    if not isinstance(reason, str) or not reason.strip():
+        raise InvalidInputError("A rewind needs a reason.", fix='Say what was repaired: reason="the host is back".')
+    return _plain(reason), operator and _plain(str(operator))
+
+
+def _plain(text: str) -> str:
+    return text.replace("\0", "").encode(errors="replace").decode()
 
 
 async def _all_of(saver: Any) -> list[Any]:

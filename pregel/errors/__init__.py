@@ -32,6 +32,7 @@
     │   ├── ReplayMismatchError
     │   ├── ThreadNotFoundError (LookupError)
     │   ├── CannotResumeError
+    │   ├── CannotRewindError
     │   ├── OutsideRunError (RuntimeError)
     │   ├── AsyncOnlyError (TypeError)
     │   ├── MissingExtraError (ModuleNotFoundError)
@@ -112,6 +113,7 @@ from pregel.errors.usage import (
     AmbiguousResumeError,
     AsyncOnlyError,
     CannotResumeError,
+    CannotRewindError,
     CheckpointNotFoundError,
     ConcurrentUpdateError,
     EmptyInputError,
@@ -146,6 +148,7 @@ __all__ = [
     "AuthorityLost",
     "CallWithdrawn",
     "CannotResumeError",
+    "CannotRewindError",
     "CheckpointNotFoundError",
     "ConcurrentUpdateError",
     "DefinitionError",

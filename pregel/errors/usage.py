@@ -169,6 +169,20 @@ class CannotResumeError(UsageError):
         self.reason = reason
 
 
+class CannotRewindError(UsageError):
+    """The thread has not failed, so there is nothing to rewind.
+
+    `reason` says how it stands: ``running``, ``abandoned``, ``interrupted``, ``waiting``, ``stopped`` (it can be
+    resumed), ``finished``, or ``lost`` when the run that failed had stored nothing.
+    """
+
+    code = "CANNOT_REWIND"
+
+    def __init__(self, message: str | None = None, *, reason: str = "finished", **place: Any) -> None:
+        super().__init__(message, **place)
+        self.reason = reason
+
+
 class OutsideRunError(UsageError, RuntimeError):
     """This can only be called from inside a running node."""
 

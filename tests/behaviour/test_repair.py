@@ -69,8 +69,10 @@ def test_a_failed_run_goes_on_at_the_step_that_failed_once_it_is_repaired(
     failed = api("status", "1")
     warehouse.setting = "right"
 
+    rewound = api("rewind", "1", reason="the setting is right")
     result = api("resume", "1")
 
+    assert ["load"] == [task.node for task in rewound.failed]
     assert ("failed", True) == (failed.status, failed.can_resume)
     assert ["extract 0", "transform 0", "load 0", "load 0"] == warehouse.calls
     assert ["extracted", "transformed", "loaded"] == result["log"]
@@ -88,6 +90,10 @@ def test_only_the_child_that_failed_is_repaired(run: Runner, saver: Saver, threa
         run.invoke(app, {"log": []}, {**thread("1"), "max_concurrency": 1})
     before = list(warehouse.calls)
     warehouse.setting = "right"
+    if has_authority(saver):
+        rewound = Api(run, app)("rewind", "1", reason="the setting is right")
+        inside = [(task.ns.split(":")[0], task.node) for task in rewound.failed if "Cancelled" not in task.error]
+        assert [("", "child"), ("child", "load")] == inside
 
     result = run.invoke(app, None, thread("1"))
 
