@@ -61,7 +61,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             return (yield from close(frame, step, "failed", error=failure))
     while True:
         if state.step > state.stop:
-            return (yield from close(frame, step, "exhausted", error=_exhausted(frame)))
+            return (yield from _stop(frame, step, "exhausted", error=_exhausted(frame)))
         tasks = plan(frame.plan, frame)
         if frame.traced:  # also when nothing runs: the one that was loaded
             show_checkpoint(frame, step, tasks, opening.saved)
@@ -99,12 +99,12 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         frame.tasks_fresh = True
         if opening.resumed:
             opening.forget()
-        if barrier is not None and barrier.cancelled:  # too late for this step, which was whole
-            return (yield from _stopped(frame, step, "cancelled", barrier.cancelled))
         if frame.after and _breaks(frame, frame.after, tasks):
             return (yield from _stop_at_breakpoint(frame, step, "interrupt_after"))
-        if (why := frame.drain_asked or (barrier.draining if barrier else "")) and (tasks := plan(frame.plan, frame)):
-            return (yield from _drained(frame, step, tasks, why))
+        if barrier is not None and barrier.cancelled:  # too late for this step, which was whole
+            return (yield from _stop(frame, step, "cancelled", barrier.cancelled))
+        if (why := frame.drain_asked or (barrier.draining if barrier else "")) and plan(frame.plan, frame):
+            return (yield from _stop(frame, step, "drained", why))
 
 
 def _commands(barrier: Barrier) -> list[Command[Any]]:
@@ -183,11 +183,13 @@ def _stopped(frame: Frame, step: Step, status: RunStatus, why: str) -> Flow[Resu
     return (yield from close(frame, step, status, reason=error.reason, error=heard))
 
 
-def _drained(frame: Frame, step: Step, planned: Sequence[Task], why: str) -> Flow[Result]:
-    """The last step of a frame that was asked to stop; at a breakpoint that comes next, which going on would pass."""
-    if frame.before and _breaks(frame, frame.before, planned):
+def _stop(frame: Frame, step: Step, status: RunStatus, why: str = "", error: Exception | None = None) -> Flow[Result]:
+    """The last step of a frame that stops between steps: at a breakpoint that comes next, since going on passes it."""
+    if frame.before and _breaks(frame, frame.before, plan(frame.plan, frame)):
         return (yield from _stop_at_breakpoint(frame, step, "interrupt_before"))
-    return (yield from _stopped(frame, step, "drained", why))
+    if error is not None:
+        return (yield from close(frame, step, status, error=error))
+    return (yield from _stopped(frame, step, status, why))
 
 
 def final_values(frame: Frame) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from pregel.checkpoint.memory import InMemorySaver
 from pregel.errors import GraphValidationError, InvalidInputError
 from pregel.graph import START, StateGraph
 from pregel.types import Command, Send, interrupt
@@ -226,3 +229,56 @@ def test_a_breakpoint_of_a_call_names_a_node_or_a_star(run: Runner, saver: Saver
     for number, nodes in enumerate(["x", ["x"], "*", ("x", "y")]):
         run.invoke(app, {"a": []}, thread(str(number)), **{when: nodes})
         assert run.state(app, thread(str(number))).next == (("x",) if when == "interrupt_before" else ("y",))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_limit_that_is_reached_before_a_breakpoint_does_not_pass_it(
+    run: Runner, saver: Saver, thread: Thread, nested: bool
+) -> None:
+    """What goes on would: the breakpoint comes first, and whoever looks is told that the run waits there."""
+    calls: list[str] = []
+    graph = chain("x", "y", x=mark("x", calls), y=mark("y", calls))
+    app = graph.compile(checkpointer=None if nested else saver, interrupt_before=["y"])
+    if nested:
+        app = StateGraph(State).add_node("sub", app).add_edge(START, "sub").compile(checkpointer=saver)
+
+    run.invoke(app, {"a": []}, {**thread("1"), "recursion_limit": 1})
+
+    assert ["x"] == calls
+    assert "interrupted" == app.threads.status("1").status
+    assert {"a": ["x", "y"]} == run.invoke(app, None, thread("1"))
+
+
+@pytest.mark.parametrize(
+    "breakpoint_", [{"interrupt_before": ["y"]}, {"interrupt_after": ["x"]}], ids=["before", "after"]
+)
+def test_a_run_that_is_cancelled_at_a_breakpoint_does_not_pass_it(thread: Thread, breakpoint_: Any) -> None:
+    """Its node ends all the same: the step is whole when the run hears of it."""
+    calls: list[str] = []
+
+    async def scenario() -> Any:
+        started = asyncio.Event()
+
+        async def beside(state: Any) -> dict[str, Any]:
+            return {"a": ["beside"]}
+
+        async def stubborn(state: Any) -> dict[str, Any]:
+            for _ in range(10):  # turns of the loop, in which the other one ends
+                await asyncio.sleep(0)
+            started.set()
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+            return {"a": ["x"]}
+
+        graph = parallel("beside", "x", beside=beside, x=stubborn).add_node("y", mark("y", calls))
+        graph.add_edge(["beside", "x"], "y")
+        app = graph.compile(checkpointer=InMemorySaver(), **breakpoint_)
+        first = asyncio.ensure_future(app.ainvoke({"a": []}, thread("1")))
+        await started.wait()
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert ([], "interrupted") == (calls, (await app.threads.astatus("1")).status)
+        return await app.ainvoke(None, thread("1"))
+
+    assert {"a": ["beside", "x", "y"]} == asyncio.run(scenario())
