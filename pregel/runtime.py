@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from inspect import isawaitable
+from os import urandom
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pregel.config import running_task
@@ -87,6 +88,14 @@ class Steps(Protocol):
 
     def keep(self, key: str, value: Any) -> CallFuture[Any]: ...
 
+    def outcome(self, key: str) -> tuple[Any, ...]: ...
+
+    def begin(self, key: str, *, idempotent: bool) -> CallFuture[str]: ...
+
+    def come_out(self, key: str, value: Any) -> CallFuture[Any]: ...
+
+    def withdraw(self, key: str, why: str) -> CallFuture[Any]: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime(Generic[C]):
@@ -137,6 +146,62 @@ class Runtime(Generic[C]):
         value: T = await made if isawaitable(made) else made
         if steps is not None:
             await steps.keep(key, value)
+        return value
+
+    def effect(
+        self,
+        key: str,
+        producer: Callable[[str], T],
+        *,
+        idempotent: bool = False,
+        refused: type[Exception] | tuple[type[Exception], ...] = (),
+    ) -> T:
+        """What came of work outside of the thread, which `producer` does when it is given an idempotency key.
+
+        That it begins is stored before `producer` is called, in every durability, and its result before this returns;
+        a later attempt or resume reads the result. Where it had begun and no result was stored, it may have happened:
+        with `idempotent` (the provider knows the key) it is called again with the same key; else OutcomeUnknownError
+        ends the run, until `app.threads.settle` says what came of it. `refused` are errors of `producer` that tell for
+        certain that it did not happen; after any other error its outcome is unknown too.
+        """
+        steps = self._steps
+        if steps is None:
+            return producer(urandom(16).hex())
+        if known := steps.outcome(key):
+            stored: T = known[0]
+            return stored
+        offered = steps.begin(key, idempotent=idempotent).result()
+        try:
+            value = producer(offered)
+        except refused as error:
+            steps.withdraw(key, type(error).__name__).result()
+            raise
+        steps.come_out(key, value).result()
+        return value
+
+    async def aeffect(
+        self,
+        key: str,
+        producer: Callable[[str], T | Awaitable[T]],
+        *,
+        idempotent: bool = False,
+        refused: type[Exception] | tuple[type[Exception], ...] = (),
+    ) -> T:
+        """Like `effect`, awaited; `producer` may be a coroutine function."""
+        steps = self._steps
+        if steps is not None and (known := steps.outcome(key)):
+            stored: T = known[0]
+            return stored
+        offered = urandom(16).hex() if steps is None else await steps.begin(key, idempotent=idempotent)
+        try:
+            made = producer(offered)
+            value: T = await made if isawaitable(made) else made
+        except refused as error:
+            if steps is not None:
+                await steps.withdraw(key, type(error).__name__)
+            raise
+        if steps is not None:
+            await steps.come_out(key, value)
         return value
 
     @property

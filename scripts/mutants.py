@@ -19,14 +19,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from planted import calls, chunks, owners, steps, storage
+from planted import calls, chunks, effects, owners, steps, storage
 from planted.bug import Mutant
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = ("pregel", "tests", "docs", "pyproject.toml")
 LONGEST = 300  # s for a net, more than its tests have: a bug may leave a thread that never ends
 TIMES = itertools.count(1_000_000_000)  # s since 1970
-MUTANTS = (*steps.MUTANTS, *owners.MUTANTS, *storage.MUTANTS, *calls.MUTANTS, *chunks.MUTANTS)
+MUTANTS = (*steps.MUTANTS, *owners.MUTANTS, *storage.MUTANTS, *calls.MUTANTS, *chunks.MUTANTS, *effects.MUTANTS)
 
 
 def main(words: Sequence[str]) -> int:

@@ -22,6 +22,8 @@ from pregel.engine.apply import tracked
 from pregel.engine.calls import Calls
 from pregel.engine.clock import left_behind, timed_out
 from pregel.engine.effects import (
+    Begun,
+    CameOut,
     Cancel,
     Done,
     Drain,
@@ -47,6 +49,7 @@ from pregel.errors import (
     GraphDrained,
     InternalError,
     NodeTimeoutError,
+    OutcomeUnknownError,
     ParentCommand,
     StepTimeoutError,
     rejected_in,
@@ -263,6 +266,14 @@ class Barrier:
         self.calls = self.calls or Calls(self)
         self.calls.note(event, step)
 
+    def _begun(self, event: Begun, step: Step) -> None:
+        self.calls = self.calls or Calls(self)
+        self.calls.begin(event, step)
+
+    def _came_out(self, event: CameOut, step: Step) -> None:
+        self.calls = self.calls or Calls(self)
+        self.calls.come_out(event, step)
+
     def _gone(self, event: Gone, step: Step) -> None:
         task = event.task
         if not self._ends(task):
@@ -367,9 +378,15 @@ def _cancelled() -> BaseException:
     return CancelledError()
 
 
+_NO_FAILURES = (GraphBubbleUp, InternalError, OutcomeUnknownError, StepTimeoutError)
+
+
 def _is_failure(error: BaseException) -> bool:
-    """Whether an error is a node's failure, which may be tried again and handled; signals and our own bugs are not."""
-    return isinstance(error, Exception) and not isinstance(error, GraphBubbleUp | InternalError | StepTimeoutError)
+    """Whether an error is a node's failure, which may be tried again and handled.
+
+    Signals and our own bugs are not, nor is what only a person can settle.
+    """
+    return isinstance(error, Exception) and not isinstance(error, _NO_FAILURES)
 
 
 def _chain(error: BaseException, handled: BaseException) -> None:
@@ -419,6 +436,8 @@ _FEEDERS: dict[type[Event], Callable[[Barrier, Any, Step], None]] = {
     Pushed: Barrier._pushed,
     Dropped: Barrier._dropped,
     Noted: Barrier._noted,
+    Begun: Barrier._begun,
+    CameOut: Barrier._came_out,
     Timeout: Barrier._timeout,
     Cancel: Barrier._cancel,
     Drain: Barrier._drain,

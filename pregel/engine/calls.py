@@ -15,18 +15,41 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pregel.checkpoint.keys import hash16, task_parts
-from pregel.checkpoint.records import ERROR, MEMO, TaskWrites, Write
+from pregel.checkpoint.keys import task_parts
+from pregel.checkpoint.records import CONTROL, EFFECT, ERROR, MEMO, Write
 from pregel.engine.astray import RETURN, Ended, astray, ended_calls
-from pregel.engine.effects import Done, Dropped, Event, Failed, Gone, Noted, Paused, Pushed, Settled, Step, TaskEvent
+from pregel.engine.effects import (
+    Begun,
+    CameOut,
+    Done,
+    Dropped,
+    Event,
+    Failed,
+    Gone,
+    Noted,
+    Paused,
+    Pushed,
+    Settled,
+    Step,
+    TaskEvent,
+)
 from pregel.engine.failure import Failure, comes_from, may_be_caught, packed, unpacked
 from pregel.engine.future import CallFuture
-from pregel.engine.ids import interrupt_id, uuid_text
+from pregel.engine.ids import interrupt_id
+from pregel.engine.intents import BEGUN, effect_id, record_of, unknown
+from pregel.engine.memos import memo_record
 from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode
-from pregel.engine.state import hand_out
 from pregel.engine.task import PUSH, Task, path_text
 from pregel.engine.trace import show_end, show_starts
-from pregel.errors import CallWithdrawn, GraphInterrupt, InvalidUpdateError, OutsideRunError, ReplayMismatchError
+from pregel.errors import (
+    CallWithdrawn,
+    GraphInterrupt,
+    InvalidUpdateError,
+    OutcomeUnknownError,
+    OutsideRunError,
+    PregelError,
+    ReplayMismatchError,
+)
 from pregel.types import Interrupt
 
 if TYPE_CHECKING:
@@ -128,7 +151,7 @@ class Calls:
         self.asked: dict[Task, dict[str, tuple[Interrupt, ...]]] = {}  # caller -> what its calls asked, by path
         self.failures: dict[Task, dict[CallTask, Failure]] = {}  # caller -> what failed, and it may have caught
         self.passed_by: set[CallTask] = set()  # failed calls after which their caller has done something
-        self.astray: dict[Task, ReplayMismatchError] = {}  # callers that made another call than before
+        self.astray: dict[Task, PregelError] = {}  # tasks that fail with this, whatever they make of it
         self.ended: dict[str, Ended] = ended_calls(self.frame.recalled)  # path -> the call that ended there
 
     def push(self, event: Pushed, step: Step) -> None:
@@ -175,6 +198,42 @@ class Calls:
             step.writes.append(record)
         settle(step, event.future, event.value)
 
+    def begin(self, event: Begun, step: Step) -> None:
+        """A task wants to work outside: its intent is stored, unless it has begun that before and may not ask again."""
+        task, intent = event.task, event.value
+        if not self._open(task):
+            settle(step, event.future, error=CallWithdrawn())
+            return
+        task.touch()
+        rows = {row.channel: row.value for row in self.frame.recalled.get(effect_id(task, event.key), ())}
+        if (before := rows.get(EFFECT)) is not None and before["state"] == BEGUN:
+            if not before["idempotent"]:
+                error = self.astray[task] = unknown(task, event.key)
+                settle(step, event.future, error=error)
+                return
+            intent = {**intent, "idempotency_key": before["idempotency_key"], "idempotent": True}
+        self._keep_effect(event, [(EFFECT, intent)], step)
+        settle(step, event.future, intent["idempotency_key"])
+
+    def come_out(self, event: CameOut, step: Step) -> None:
+        """The work is over; also of a task that is being cancelled."""
+        if event.task not in self.barrier.open:
+            settle(step, event.future, error=CallWithdrawn())
+            return
+        event.task.touch()
+        self._keep_effect(event, event.value, step)
+        settle(step, event.future)
+
+    def _keep_effect(self, event: Noted, rows: list[tuple[str, Any]], step: Step) -> None:
+        record = record_of(event.task, event.key, rows)
+        known = {row.channel: row for row in self.frame.recalled.get(str(record.task), ())}
+        for channel, value in rows:
+            known[channel] = Write(str(record.task), CONTROL[channel], channel, value, record.path, record.name)
+        self.frame.recalled[str(record.task)] = list(known.values())
+        if self.frame.journal is not None:
+            step.writes.append(record)
+            step.at_once = True
+
     def passed(self, event: Event, step: Step) -> Event | None:
         """The event as the barrier is to hear it; None for a call's, and for the end of one whose calls are out."""
         if not isinstance(event, ENDS) or event.task not in self.barrier.open:
@@ -185,7 +244,10 @@ class Calls:
             if isinstance(event, Failed | Gone):
                 step.cancel = [*step.cancel, *((call, False) for call in out)]
             return None
-        if (wrong := self.astray.get(task)) is not None and not isinstance(event, Failed | Gone):
+        wrong = self.astray.get(task)
+        if wrong is not None and not isinstance(
+            event, Gone if isinstance(wrong, OutcomeUnknownError) else Failed | Gone
+        ):
             event = Failed(task, wrong)
         if isinstance(event, Failed) and (failures := self.failures.pop(task, None)) is not None:
             self._give_up(failures, event.error)
@@ -281,7 +343,7 @@ class Calls:
         """A call failed for good. A caller that is still there may catch it."""
         barrier, caller = self.barrier, call.parent
         rows: list[tuple[str, Any]] = [(ERROR, error)]
-        if isinstance(error, ReplayMismatchError):  # of a called graph, which had got further with other input
+        if isinstance(error, ReplayMismatchError | OutcomeUnknownError):  # of a called graph, or of what it calls
             self.astray[caller] = error
         elif may_be_caught(error) and not (caller in self.held or barrier.cancelled or barrier.failed):
             failure = Failure(call.fingerprint, error)
@@ -315,44 +377,3 @@ class Calls:
 def settle(step: Step, future: CallFuture[Any], value: Any = None, error: BaseException | None = None) -> None:
     """Have a future settled once this step is stored."""
     step.settle = [*step.settle, Settled(future, value, error)]
-
-
-def noted(task: Task, key: str, value: Any) -> CallFuture[Any]:
-    """Have a value stored that a task made once and for all; the future is done when it is.
-
-    SerializationError, and nothing stored, for a value that would not come back.
-    """
-    future: CallFuture[Any] = CallFuture(task)
-    run = task.frame.run
-    value = as_stored(task, value)
-    if run.host is None:
-        future.settle(value)
-    else:
-        run.host.push(Noted(task, key, value, future))
-    return future
-
-
-def memo_record(task: Task, key: str, value: Any) -> TaskWrites:
-    """A value that a task made once and for all, as the journal keeps it: a record of its own for each key."""
-    name = memo_id(task, key)
-    return TaskWrites(
-        task.frame.ns, task.checkpoint, name, task.name, path_text((PUSH, task.path, "step", key)), [(MEMO, value)]
-    )
-
-
-def memo_id(task: Task, key: str) -> str:
-    """What a task's value is stored under."""
-    return uuid_text(hash16((task.id, "step", key)))
-
-
-def memo(task: Task, key: str) -> tuple[Any, ...]:
-    """The value that a task made before; empty when it made none."""
-    return tuple(as_stored(task, write.value) for write in task.frame.recalled.get(memo_id(task, key), ()))
-
-
-def as_stored(task: Task, value: Any) -> Any:
-    """A value as it comes back from the saver: nothing that a node does to its own changes what is kept."""
-    if task.frame.journal is None:
-        return hand_out(value)
-    serde = task.frame.journal.saver.serde
-    return serde.loads_typed(serde.dumps_typed(value))

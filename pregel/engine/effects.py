@@ -32,6 +32,7 @@ class Step:
     """
 
     claim = False
+    at_once = False  # what it stores, and all that came before, is stored before it goes on, whatever the durability
     release: Release | None = None
     settle: Sequence[Settled] = ()
     cancel: Sequence[tuple[Task, bool]] = ()
@@ -66,6 +67,8 @@ class Step:
         if other.load:
             self.load = [*self.load, *other.load]
         self.claim = self.claim or other.claim
+        if other.at_once:
+            self.at_once = True
         self.writes += other.writes
         self.saves += other.saves
         self.release = other.release or self.release
@@ -175,6 +178,18 @@ class Noted(TaskEvent):
 
     def __init__(self, task: Task, key: str, value: Any, future: CallFuture[Any]) -> None:
         self.task, self.key, self.value, self.future = task, key, value, future
+
+
+class Begun(Noted):
+    """A running task is about to work outside (`runtime.effect`); `value` is its intent, `future` gives its key."""
+
+    __slots__ = ()
+
+
+class CameOut(Noted):
+    """The work outside is over: `value` is the rows that say how."""
+
+    __slots__ = ()
 
 
 class Timeout(TaskEvent):

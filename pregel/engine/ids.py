@@ -109,6 +109,6 @@ class Lineage:
         return digest
 
 
-def idempotency_key(thread: str, lineage: SupportsBytes, path: str, n: int) -> str:
-    """The key for the n-th outside effect of a task: the same after a crash, a resume and a retry."""
+def idempotency_key(thread: str, lineage: SupportsBytes, path: str, n: int | str) -> str:
+    """The key for the n-th outside effect of a task, or for a named one: the same after crash, resume and retry."""
     return hash16((thread, bytes(lineage).hex(), path, str(n))).hex()

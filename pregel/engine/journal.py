@@ -9,7 +9,9 @@
 4. An append that was sent is never abandoned: a cancellation waits until its answer is there.
 5. A lease that may have run out is renewed before anything new starts: at once when the last append is not known to
    have come through since. What another run asks for is heard with each append and each renewal.
-6. After a refused or failed append nothing more is sent. A value that cannot be encoded fails the run once, and
+6. An intent of work outside, and its outcome, are stored before the run goes on, whatever the durability, together with
+   all that was held back before.
+7. After a refused or failed append nothing more is sent. A value that cannot be encoded fails the run once, and
    what the other tasks wrote is stored all the same.
 """
 
@@ -139,7 +141,7 @@ class Journal(Authority):
         """The append for a step and its records; None when they are held for the end."""
         if self.durability == "exit":
             writes, saves = self._hold(step, writes, saves)  # type: ignore[arg-type]  # then all are general
-            if self.claimed and step.release is None:
+            if self.claimed and step.release is None and not step.at_once:
                 return None
         append = Append(self.thread, self.row.tno, self.epoch, self.token, self.seq, 0, lease.new_mark(), step.release)
         for record in writes:
@@ -188,6 +190,10 @@ class Journal(Authority):
         else:
             append.k += 1
 
+    def may_wait(self, append: Append) -> bool:
+        """Whether an append may be held back: it neither takes nor gives back the thread, and all was encoded."""
+        return append.claim is None and append.release is None and self.failure is None
+
     def _hold(self, step: Step, wrote: list[TaskWrites], saved: list[Save]) -> tuple[list[TaskWrites], list[Save]]:
         """Keep records for the end; what must go out now anyway is returned."""
         answers = [record for record in wrote if any(channel == RESUME for channel, _ in record.writes)]
@@ -200,7 +206,7 @@ class Journal(Authority):
                 del self.held_saves[ns]
         stored = {save.ns: save.id for save in saved}
         self.held_writes += [r for r in wrote if stored.get(r.ns, r.checkpoint) == r.checkpoint]
-        if step.release is not None:
+        if step.release is not None or step.at_once:
             writes, self.held_writes = self.held_writes, []
             saves, self.held_saves = sorted(self.held_saves.values(), key=_id), {}  # the last is the newest of all
             return writes, saves
@@ -264,7 +270,7 @@ class BlockingJournal(Journal):
             return
         if self.holds_back and (held := self._take()) is not None:
             append = held.followed_by(append)
-        elif self.holds_back and append.claim is None and append.release is None and self.failure is None:
+        elif self.holds_back and not step.at_once and self.may_wait(append):
             self.defer(append)
             self.on_time()
             return

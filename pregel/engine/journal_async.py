@@ -58,7 +58,7 @@ class AwaitingJournal(Journal):
         append = self.encode(step, writes, saves)
         if append is None:
             return self.on_time() if self.is_late else None
-        straight = append.claim is None and append.release is None and self.failure is None
+        straight = not step.at_once and self.may_wait(append)
         if self.holds_back and straight and self.held is None and self.flight is None:
             self.held = append
             moments.watch(self._moment_passed, append)

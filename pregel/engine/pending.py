@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pregel.checkpoint.records import ATTEMPT, ERROR, ERROR_SOURCE, INTERRUPT, MEMO, RESUME, REWIND, Saved, Write
+from pregel.checkpoint.records import (
+    ATTEMPT,
+    EFFECT,
+    ERROR,
+    ERROR_SOURCE,
+    INTERRUPT,
+    MEMO,
+    RESUME,
+    REWIND,
+    Saved,
+    Write,
+)
 from pregel.engine.ids import NULL_TASK
 from pregel.engine.task import Task, handling
 from pregel.errors import StoredError
@@ -21,7 +32,9 @@ def stored_results(saved: Saved, *, shown: bool = False) -> tuple[dict[str, list
     for write in saved.writes:
         if write.channel == RESUME:
             answers[write.task] = dict(write.value)
-        elif (write.idx >= 0 or write.channel == MEMO) and write.task != NULL_TASK and (shown or write.child is None):
+        elif write.task == NULL_TASK or not (shown or write.child is None):
+            continue
+        elif write.idx >= 0 or write.channel == MEMO or write.channel == EFFECT:
             pending.setdefault(write.task, []).append(write)
     return pending, answers
 

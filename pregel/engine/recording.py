@@ -61,7 +61,7 @@ class Recording(Journal):
         ):  # a retry is told of now: later nobody could tell its chunks from those it replaces
             append = self._blank()
             self.seq += 1
-        held = self.durability == "exit" and step.release is None
+        held = self.durability == "exit" and step.release is None and not step.at_once
         return self.record.ride(step, append, through, again, held=held, refused=self.failure is not failed)
 
     def bare(self) -> Append:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pregel.channels import MISSING
 from pregel.channels.overwrite import overwrite_of
 from pregel.checkpoint.records import (
+    EFFECT,
     ERROR_SOURCE,
     MEMO,
     RESUME,
@@ -317,7 +318,7 @@ def _is_fresh_branch(frame: Frame, saved: Saved, head: str) -> bool:
     if saved.source not in ("update", "fork") or saved.id != head or not _is_of_this_task(frame, saved):
         return False
     return not any(
-        write.child is None and (write.idx >= 0 or write.channel in (MEMO, RESUME, ERROR_SOURCE))
+        write.child is None and (write.idx >= 0 or write.channel in (MEMO, EFFECT, RESUME, ERROR_SOURCE))
         for write in saved.writes
     )
 

@@ -10,34 +10,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 from pregel.checkpoint.keys import hash16
-from pregel.checkpoint.pages import Pages
-from pregel.checkpoint.records import (
-    ATTEMPT,
-    EFFECT,
-    ERROR,
-    MEMO,
-    REWIND,
-    Load,
-    Opened,
-    Page,
-    Release,
-    Saved,
-    TaskWrites,
-    ThreadRow,
-    Write,
-)
+from pregel.checkpoint.records import REWIND, Release, TaskWrites, ThreadRow
 from pregel.checkpoint.standing import ThreadStatus, info_of
-from pregel.engine.effects import Flow, Loaded, Result, Step
+from pregel.engine.effects import Flow, Result, Step
 from pregel.engine.frame import Frame
 from pregel.engine.ids import uuid_text
+from pregel.engine.open_step import effects_of, failures_of, opened_flow, places_flow
 from pregel.engine.pending import rewinds_of
 from pregel.engine.running import TICKS
-from pregel.errors import CannotRewindError, ThreadNotFoundError
+from pregel.errors import CannotRewindError
 from pregel.types import Effect, FailedTask, Rewind
 
 REWOUND = "rewound"
@@ -73,97 +59,6 @@ def rewind_flow(frame: Frame, reason: str, operator: str | None) -> Flow[Result]
     step.release = Release("idle", f"{REWOUND}{by}: {reason}")
     yield step
     return Result("done", _rewind(frame, record))
-
-
-def effects_flow(frame: Frame) -> Flow[Result]:
-    """What the open step of a thread has begun outside, and has recorded no outcome of; written nowhere."""
-    opened = yield from opened_flow(frame)
-    saved = opened.saved[0]
-    if saved is None:
-        return Result("done", [])
-    return Result("done", effects_of((yield from places_flow(frame, opened.thread, saved))))
-
-
-def opened_flow(frame: Frame) -> Flow[Opened]:
-    """A thread as it stands, with its newest checkpoint; ThreadNotFoundError when there is none."""
-    events = yield Step(load=[Load()])
-    opened = next(event for event in events if isinstance(event, Loaded)).opened
-    assert opened is not None
-    if not opened.thread.tno:
-        raise ThreadNotFoundError(
-            f"There is no thread {frame.run.thread!r}.",
-            fix="app.threads.list() shows those that are there.",
-            thread=frame.run.thread,
-        )
-    return opened
-
-
-def places_flow(frame: Frame, row: ThreadRow, saved: Saved) -> Flow[list[Saved]]:
-    """The newest checkpoint of the thread, and those of the graphs that the tasks of its step run, to any depth.
-
-    These came after it, and ids rise over all namespaces of a thread.
-    """
-    places = {"": saved}
-    pages = Pages(Page(ns=None))
-    while row.next_ns > 1 and (part := pages.next()) is not None:
-        events = yield Step(load=[part])
-        found = next(event for event in events if isinstance(event, Loaded)).pages[0]
-        for inner in pages.took(part, found):
-            if inner.id <= saved.id:
-                return _hanging_on(places)
-            places.setdefault(inner.ns, inner)
-    return _hanging_on(places)
-
-
-def _hanging_on(places: Mapping[str, Saved]) -> list[Saved]:
-    """Those that hang on what is newest around them."""
-    newest = {ns: saved.id for ns, saved in places.items()}
-    return [saved for saved in places.values() if (saved.metadata.get("parents") or {}).items() <= newest.items()]
-
-
-def failures_of(places: Sequence[Saved]) -> list[FailedTask]:
-    """The tasks that failed, or were cut short by another one's failure, and have not ended since."""
-    failed: list[FailedTask] = []
-    for saved in places:
-        ended = {write.task for write in saved.writes if write.idx >= 0}
-        tries = {write.task: write.value for write in saved.writes if write.channel == ATTEMPT}
-        for write in saved.writes:
-            if write.channel == ERROR and write.task not in ended:
-                deliveries, failures, *_ = tries.get(write.task, (0, 0))
-                attempts = 1 + deliveries + failures
-                failed.append(FailedTask(saved.ns, write.name, write.task, str(write.value), attempts))
-    return failed
-
-
-def effects_of(places: Sequence[Saved]) -> list[Effect]:
-    """The effects that were begun and of which no outcome is recorded."""
-    return [effect_of(saved, write) for saved in places for write in begun(saved)]
-
-
-def begun(saved: Saved) -> list[Write]:
-    """The intents of a checkpoint whose outcome is unknown."""
-    known = {write.task for write in saved.writes if write.channel == MEMO}
-    return [
-        write
-        for write in saved.writes
-        if write.channel == EFFECT and write.task not in known and write.value["state"] == "begun"
-    ]
-
-
-def effect_of(saved: Saved, write: Write) -> Effect:
-    """An intent as users see it."""
-    intent = write.value
-    return Effect(
-        key=intent["key"],
-        id=write.task,
-        idempotency_key=intent["idempotency_key"],
-        idempotent=intent["idempotent"],
-        node=write.name,
-        ns=saved.ns,
-        task_id=intent["task"],
-        attempt=intent["attempt"],
-        begun_at=intent["at"],
-    )
 
 
 def _rewind(frame: Frame, record: Mapping[str, Any]) -> Rewind:

@@ -254,7 +254,7 @@ class Running:
 
     def recall(self, key: str) -> tuple[Any, ...]:
         """The value of a step of this task that was made before, in a tuple that is empty when there is none."""
-        from pregel.engine.calls import memo
+        from pregel.engine.memos import memo
 
         known = memo(self, key)  # type: ignore[arg-type]  # what runs is a Task
         if known:
@@ -265,10 +265,40 @@ class Running:
 
     def keep(self, key: str, value: Any) -> CallFuture[Any]:
         """Have the value of a step stored; done when it is."""
-        from pregel.engine.calls import noted
+        from pregel.engine.memos import noted
 
         self.count("step")
         return noted(self, key, value)  # type: ignore[arg-type]  # what runs is a Task
+
+    def outcome(self, key: str) -> tuple[Any, ...]:
+        """The result of an effect of this task that was recorded, in a tuple that is empty when there is none."""
+        from pregel.engine.intents import outcome_of  # few nodes declare what they do outside
+
+        known = outcome_of(self, key)  # type: ignore[arg-type]  # what runs is a Task
+        if known:
+            self.count("step")
+        else:
+            self.make_way()
+        return known
+
+    def begin(self, key: str, *, idempotent: bool) -> CallFuture[str]:
+        """Have the intent of an effect stored; gives the key to offer once it is."""
+        from pregel.engine.intents import begin
+
+        return begin(self, key, idempotent=idempotent)  # type: ignore[arg-type]
+
+    def come_out(self, key: str, value: Any) -> CallFuture[Any]:
+        """Have the result of an effect stored; done when it is."""
+        from pregel.engine.intents import come_out
+
+        self.count("step")
+        return come_out(self, key, value)  # type: ignore[arg-type]
+
+    def withdraw(self, key: str, why: str) -> CallFuture[Any]:
+        """Have it stored that an effect did not happen; done when it is."""
+        from pregel.engine.intents import withdraw
+
+        return withdraw(self, key, why)  # type: ignore[arg-type]
 
     def _first_tried(self) -> float:
         first = self.tries.first if self.tries is not None else 0.0

@@ -18,9 +18,10 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.records import MEMO, Write
-from pregel.engine.calls import GraphCall, as_stored, memo, memo_record
+from pregel.engine.calls import GraphCall
 from pregel.engine.effects import Chunk, Dropped, Settled, Step
 from pregel.engine.frame import LIVE, Frame
+from pregel.engine.memos import as_stored, memo, memo_record
 from pregel.engine.trace import TRACES
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from pregel.config import RunnableConfig
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.call import Call
 from pregel.engine.journal import BlockingJournal
-from pregel.engine.rewind import effects_flow, rewind_flow
+from pregel.engine.rewind import rewind_flow
+from pregel.engine.settle import effects_flow, settle_flow
 from pregel.engine.tries import adriven, awaiting_journal, driven, let_go
 from pregel.errors import CannotResumeError, InvalidInputError, NotBuiltError, ThreadBusy, ThreadNotFoundError
 from pregel.flow import on_thread
@@ -93,6 +94,19 @@ class Threads:
         found: Sequence[Effect] = self._performed(effects_flow, thread_id)
         return found
 
+    def settle(
+        self, thread_id: str, key: str, *, result: Any = MISSING, retry: bool = False, operator: str | None = None
+    ) -> Effect:
+        """Say what came of an effect that was begun and has no outcome; `key` is its key, or its id.
+
+        With a `result` it happened, and its node is given that result. With `retry` it did not, and its node does it
+        anew. Nothing runs: `resume` goes on. UnknownEffectError when no effect of this name waits, or several do;
+        ThreadBusy while somebody runs the thread.
+        """
+        told = _told_outcome(key, result, retry, operator)
+        settled: Effect = self._performed(lambda frame: settle_flow(frame, *told), thread_id)
+        return settled
+
     def delete(self, thread_id: str) -> None:
         """Erase everything about a thread. It needs no authority and wins: a live run ends with ThreadDeleted."""
         self._saver.delete_thread(thread_text(thread_id))
@@ -147,6 +161,14 @@ class Threads:
         """Async twin of `effects`."""
         found: Sequence[Effect] = await self._aperformed(effects_flow, thread_id)
         return found
+
+    async def asettle(
+        self, thread_id: str, key: str, *, result: Any = MISSING, retry: bool = False, operator: str | None = None
+    ) -> Effect:
+        """Async twin of `settle`."""
+        told = _told_outcome(key, result, retry, operator)
+        settled: Effect = await self._aperformed(lambda frame: settle_flow(frame, *told), thread_id)
+        return settled
 
     async def adelete(self, thread_id: str) -> None:
         """Async twin of `delete`."""
@@ -284,6 +306,15 @@ def _told_why(reason: str, operator: str | None) -> tuple[str, str | None]:
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidInputError("A rewind needs a reason.", fix='Say what was repaired: reason="the host is back".')
     return _plain(reason), operator and _plain(str(operator))
+
+
+def _told_outcome(key: str, result: Any, retry: bool, operator: str | None) -> tuple[str, Any, str | None]:
+    """What came of an effect; InvalidInputError unless it either has a result or is to be retried."""
+    if (result is MISSING) != retry:
+        raise InvalidInputError(
+            "An effect either happened or did not.", fix="Give result=, or retry=True for one that did not happen."
+        )
+    return key, result, operator
 
 
 def _plain(text: str) -> str:

@@ -33,6 +33,7 @@
     │   ├── ThreadNotFoundError (LookupError)
     │   ├── CannotResumeError
     │   ├── CannotRewindError
+    │   ├── UnknownEffectError
     │   ├── OutsideRunError (RuntimeError)
     │   ├── AsyncOnlyError (TypeError)
     │   ├── MissingExtraError (ModuleNotFoundError)
@@ -44,6 +45,7 @@
     │   ├── JoinStarvedError
     │   ├── NodeCancelledError
     │   ├── NodeTimeoutError
+    │   ├── OutcomeUnknownError
     │   ├── ReducerLawError
     │   ├── StepTimeoutError (TimeoutError)
     │   ├── StoredError
@@ -84,6 +86,7 @@ from pregel.errors.run import (
     NodeCancelledError,
     NodeError,
     NodeTimeoutError,
+    OutcomeUnknownError,
     ReducerLawError,
     RunError,
     StepTimeoutError,
@@ -133,6 +136,7 @@ from pregel.errors.usage import (
     StreamUseError,
     SubgraphNotFoundError,
     ThreadNotFoundError,
+    UnknownEffectError,
     UnknownInterruptError,
     UnknownProjectionError,
     UnknownTargetError,
@@ -175,6 +179,7 @@ __all__ = [
     "NodeReturnError",
     "NodeTimeoutError",
     "NotBuiltError",
+    "OutcomeUnknownError",
     "OutsideRunError",
     "ParentCommand",
     "PathMapError",
@@ -198,6 +203,7 @@ __all__ = [
     "ThreadBusy",
     "ThreadDeleted",
     "ThreadNotFoundError",
+    "UnknownEffectError",
     "UnknownInterruptError",
     "UnknownProjectionError",
     "UnknownTargetError",

@@ -81,6 +81,20 @@ class NodeError:
     error: BaseException
 
 
+class OutcomeUnknownError(RunError):
+    """Work outside was begun, and whether it happened is not known.
+
+    `key` is the name that the node gave it, `effect_id` that of the record. It stays so until somebody says what came
+    of it (`app.threads.settle`).
+    """
+
+    code = "OUTCOME_UNKNOWN"
+
+    def __init__(self, message: str | None = None, *, key: str = "", effect_id: str = "", **place: Any) -> None:
+        super().__init__(message, **place)
+        self.key, self.effect_id = key, effect_id
+
+
 class ReducerLawError(RunError):
     """A reducer does not give the same for the same writes."""
 

@@ -183,6 +183,19 @@ class CannotRewindError(UsageError):
         self.reason = reason
 
 
+class UnknownEffectError(UsageError):
+    """No effect of this name waits to be settled, or several do.
+
+    `effect_ids` are those that wait.
+    """
+
+    code = "UNKNOWN_EFFECT"
+
+    def __init__(self, message: str | None = None, *, effect_ids: Sequence[str] = (), **place: Any) -> None:
+        super().__init__(message, **place)
+        self.effect_ids = tuple(effect_ids)
+
+
 class OutsideRunError(UsageError, RuntimeError):
     """This can only be called from inside a running node."""
 

@@ -244,7 +244,7 @@ MUTANTS = (
         "what a node does to its value reaches its next attempt",
         "tests/behaviour/test_steps_in_nodes.py::"
         "test_what_a_node_does_to_its_value_does_not_reach_the_next_attempt[sync-True]",
-        "pregel/engine/calls.py",
+        "pregel/engine/memos.py",
         "    return serde.loads_typed(serde.dumps_typed(value))\n",
         "    return serde.dumps_typed(value) and value\n",
     ),

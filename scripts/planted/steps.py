@@ -246,8 +246,8 @@ MUTANTS = (
         "async: the claim is not waited for",
         ASYNC,
         "pregel/engine/journal.py",
-        "append.claim is None and append.release is None and self.failure is None:\n            self.defer",
-        "append.release is None and self.failure is None:\n            self.defer",
+        "return append.claim is None and append.release is None",
+        "return append.release is None",
     ),
     mutant(
         "what is cancelled starts all the same",

@@ -1,6 +1,7 @@
 """The world outside of a demo's graph, as a process: it books and reviews, counts its calls, and can hold one of them.
 
-1. A call counts when it is accepted, which is not when it arrives.
+1. A call counts when it is accepted, which is not when it arrives. One that brings a key under which a call was
+   accepted gets that one's answer, and does not count.
 2. A call that is held is accepted once it is released, and dropped without counting once its client is gone.
 3. One JSON line in, one JSON line out, then the connection is closed. Nothing is printed.
 4. The process ends when its stdin does, so it outlives nobody.
@@ -33,6 +34,7 @@ class Tool:
     sold_out: bool = False
     holds_after: int | None = None  # hold whatever comes after this many accepted calls
     released: asyncio.Event = field(default_factory=asyncio.Event)
+    answers: dict[str, Any] = field(default_factory=dict)  # by key
 
     @property
     def holds(self) -> bool:
@@ -70,8 +72,14 @@ class Provider:
             if not alive:
                 tool.dropped += 1
                 return None
+        key = given.get("key")
+        if key in tool.answers:
+            return dict(tool.answers[key])
         tool.accepted += 1
-        return DO[name](name, tool, given)
+        answer = DO[name](name, tool, given)
+        if key is not None:
+            tool.answers[key] = answer
+        return answer
 
     def order_hold(self, name: str, asked: Message) -> Message:
         self.tools[name].holds_after = asked["after"]

@@ -6,21 +6,28 @@
     hotel  ─┼─ review ── (guard) ┤       └──┐
     car    ─┘                    └─ not_confirmed
 
-Every node but the approval asks the provider, which counts.
+Every node but the approval asks the provider, which counts. A booking is an effect with a key that the provider knows.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, Literal, Protocol, TypedDict, cast
 
 from pregel.cli.demo.desk import call
 from pregel.graph import END, START, StateGraph
+from pregel.runtime import Runtime
 from pregel.types import interrupt
 
 TOOLS = ("flight", "hotel", "car")
 Call = Callable[..., dict[str, Any]]
+
+
+class Booker(Protocol):
+    """A node that books one thing."""
+
+    def __call__(self, trip: Trip, /, *, runtime: Runtime[None]) -> Trip: ...
 
 
 class Request(TypedDict, total=False):
@@ -50,11 +57,14 @@ class Trip(TypedDict, total=False):
     table: str
 
 
-def build_trip(call: Call) -> StateGraph[Trip]:
-    """The graph, whose nodes reach the provider through `call(tool, **given)`. Nothing is called before it runs."""
+def build_trip(call: Call, *, idempotent: bool = True) -> StateGraph[Trip]:
+    """The graph, whose nodes reach the provider through `call(tool, **given)`. Nothing is called before it runs.
+
+    `idempotent`: bookings bring a key by which the provider knows them again.
+    """
     graph = StateGraph(Trip)
     for tool in TOOLS:
-        graph.add_node(tool, _booking(tool, call))
+        graph.add_node(tool, _booking(tool, call, idempotent))
         graph.add_edge(START, tool)
     graph.add_node("review", lambda trip: call("review", request=trip["request"], bookings=trip["bookings"]))
     graph.add_node("approve", _approve)
@@ -68,9 +78,13 @@ def build_trip(call: Call) -> StateGraph[Trip]:
     return graph
 
 
-def _booking(tool: str, call: Call) -> Callable[[Trip], Trip]:
-    def book(trip: Trip) -> Trip:
-        return {"bookings": {tool: cast(Booking, call(tool, to=trip["request"]["to"]))}}
+def _booking(tool: str, call: Call, idempotent: bool) -> Booker:
+    def book(trip: Trip, /, *, runtime: Runtime[None]) -> Trip:
+        def ask(key: str) -> dict[str, Any]:
+            known = {"key": key} if idempotent else {}
+            return call(tool, to=trip["request"]["to"], **known)
+
+        return {"bookings": {tool: cast(Booking, runtime.effect(tool, ask, idempotent=idempotent))}}
 
     return book
 
