@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_run(commands)
     _add_resume(commands)
-    _add_rewind(commands)
+    _add_repair(commands)
     _add_chat(commands)
     _add_reads(commands)
     _add_follow(commands)
@@ -112,7 +112,7 @@ def _add_resume(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     resume.set_defaults(command="pregel.cli.runs:resume")
 
 
-def _add_rewind(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_repair(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     rewind = commands.add_parser(
         "rewind",
         help="make a thread that failed ready to go on where it failed",
@@ -126,6 +126,21 @@ def _add_rewind(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     rewind.add_argument("--operator", metavar="NAME", help="who rewinds it (default: the user of this process)")
     _thread(rewind)
     rewind.set_defaults(command="pregel.cli.rewind:rewind")
+    settle = commands.add_parser(
+        "settle",
+        help="list what a thread may have done outside, or say what came of it",
+        description="Without --effect it lists what was begun and has no outcome. `pregel resume` goes on.",
+        epilog=EXIT_CODES,
+        formatter_class=AS_WRITTEN,
+    )
+    _graph(settle)
+    settle.add_argument("--effect", metavar="KEY", help="the effect's key, or its id")
+    outcome = settle.add_mutually_exclusive_group()
+    outcome.add_argument("--result", metavar="JSON", help="it happened: what its node is given")
+    outcome.add_argument("--retry", action="store_true", help="it did not happen: its node does it anew")
+    settle.add_argument("--operator", metavar="NAME", help="who says so (default: the user of this process)")
+    _thread(settle)
+    settle.set_defaults(command="pregel.cli.settle:settle")
 
 
 def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

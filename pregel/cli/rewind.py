@@ -16,7 +16,7 @@ from pregel.types import Rewind
 
 def rewind(options: argparse.Namespace, screen: Screen) -> int:
     """Rewinds a thread, and names what its failed tasks may have done outside."""
-    operator = _user() if options.operator is None else options.operator
+    operator = operator_of(options)
     with open_graph(options.graph, existing_database(options.db)) as graph:
         try:
             rewound = graph.threads.rewind(options.thread, reason=options.reason, operator=operator)
@@ -30,8 +30,10 @@ def rewind(options: argparse.Namespace, screen: Screen) -> int:
     return DONE
 
 
-def _user() -> str | None:
-    """Who runs the command; None where the system does not say."""
+def operator_of(options: argparse.Namespace) -> str | None:
+    """Who acts: as the call says, else the user of this process; None where the system does not say."""
+    if options.operator is not None:
+        return str(options.operator)
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):

@@ -24,7 +24,14 @@ GRAPH = """
             raise ValueError("no such warehouse")
         return {"done": "loaded"}
 
+    def lose(key):
+        raise ConnectionError("sent, and the answer was lost")
+
+    def send(state, runtime):
+        return {"done": runtime.effect("mail", lose)}
+
     graph = StateGraph(State).add_node("load", load).add_edge(START, "load")
+    mail = StateGraph(State).add_node("send", send).add_edge(START, "send")
 """
 Captured = pytest.CaptureFixture[str]
 
@@ -68,3 +75,38 @@ def test_what_has_not_failed_is_a_wrong_call(failed: Path, capsys: Captured) -> 
     assert "has come to its end" in capsys.readouterr().err
     assert 2 == main(["rewind", "rewound_graph:graph", "--thread", "8", "--reason", "x"])
     assert "There is no thread '8'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("failed")
+def test_what_may_have_happened_is_listed_and_settled(capsys: Captured) -> None:
+    def settle(*more: str) -> tuple[int, str]:
+        code = main(["settle", "rewound_graph:mail", "--thread", "8", *more])
+        return code, "".join(capsys.readouterr())
+
+    main(["run", "rewound_graph:mail", "--thread", "8", "--input", "{}"])
+    code = main(["resume", "rewound_graph:mail", "--thread", "8"])
+    failure = capsys.readouterr().err
+    listed = settle()
+    unknown = settle("--effect", "letter", "--retry")
+    unsaid = settle("--effect", "mail")
+    settled = settle("--effect", "mail", "--result", '"sent"')
+    nothing = settle()
+    resumed = main(["resume", "rewound_graph:mail", "--thread", "8"])
+
+    assert (1, True) == (code, "OutcomeUnknownError" in failure)
+    assert (0, True) == (listed[0], "mail" in listed[1])
+    assert (2, True) == (unknown[0], "No effect 'letter' waits" in unknown[1])
+    assert 2 == unsaid[0]
+    assert (0, "'mail' of send is settled. `pregel resume` goes on with the thread.\n") == settled
+    assert (0, "Thread '8' has begun nothing whose outcome is unknown.\n") == nothing
+    assert (0, "done: sent\n") == (resumed, capsys.readouterr().out)
+
+
+@pytest.mark.usefixtures("failed")
+def test_settling_tells_scripts_what_it_did(capsys: Captured) -> None:
+    main(["run", "rewound_graph:mail", "--thread", "8", "--input", "{}"])
+    capsys.readouterr()
+    assert 0 == main(["settle", "rewound_graph:mail", "--thread", "8", "--effect", "mail", "--retry", "--json"])
+
+    told = json.loads(capsys.readouterr().out)
+    assert (["mail"], []) == ([one["key"] for one in told["settled"]], told["waiting"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -269,3 +270,49 @@ def test_siblings_that_finished_are_not_done_again(run: Runner, saver: Saver, th
 
     assert {"a": ["one", "two"]} == api("resume", "1")
     assert ["one", "two", "two"] == calls
+
+
+def test_of_many_who_rewind_at_once_one_does(run: Runner, saver: Saver, thread: Thread) -> None:
+    broken, _ = failed(run, saver, thread)
+    threads = broken.app.threads
+
+    async def asked() -> list[Any]:
+        return list(await asyncio.gather(*[threads.arewind("1", reason=str(number)) for number in range(8)]))
+
+    if run.name == "sync":
+        with ThreadPoolExecutor(8) as pool:
+            rewound = list(pool.map(lambda number: threads.rewind("1", reason=str(number)), range(8)))
+    else:
+        rewound = asyncio.run(asked())
+
+    assert [False, *[True] * 7] == sorted(one.repeated for one in rewound)
+    assert 1 == len({one.execution_id for one in rewound}) == len({one.reason for one in rewound})
+    (told,) = run.state(broken.app, thread("1")).metadata["rewinds"]
+    assert rewound[0].reason == told["reason"]
+
+
+@pytest.mark.acceptance("S3-19")
+def test_a_graph_that_a_node_calls_is_rewound_with_it(run: Runner, saver: Saver, thread: Thread) -> None:
+    calls: list[str] = []
+    inner = chain("one", "two", one=mark("one", calls), two=failing_once("two", ValueError("broken"), calls)).compile()
+    done = chain("done", done=mark("done", calls)).compile()
+
+    def node(state: State) -> Any:
+        return {"a": done.invoke({"a": []})["a"] + inner.invoke({"a": []})["a"]}
+
+    async def anode(state: State) -> Any:
+        return {"a": (await done.ainvoke({"a": []}))["a"] + (await inner.ainvoke({"a": []}))["a"]}
+
+    graph = StateGraph(State).add_node("calls", node if run.name == "sync" else anode).add_edge(START, "calls")
+    app = graph.compile(checkpointer=saver)
+    api = Api(run, app)
+    with pytest.raises(ValueError, match="broken"):
+        run.invoke(app, {"a": []}, thread("1"))
+
+    rewound = api("rewind", "1", reason="mended")
+
+    assert {"a": ["done", "one", "two"]} == api("resume", "1")
+    assert ["done", "one", "two", "two"] == calls
+    assert [("calls", ""), ("two", "call:1")] == [
+        (task.node, task.ns.rpartition("|")[2]) for task in rewound.failed if task.node in ("calls", "two")
+    ]
