@@ -19,9 +19,9 @@ from pregel.engine.apply import Applied, Input, apply
 from pregel.engine.commits import commit
 from pregel.engine.effects import Done, Failed, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
-from pregel.engine.ids import NULL_TASK, uuid_text
+from pregel.engine.ids import uuid_text
 from pregel.engine.input import input_writes
-from pregel.engine.pending import handler_tasks, stored_results
+from pregel.engine.pending import handler_tasks, outside_of, stored_results
 from pregel.engine.plan import END, INPUT, START, TASKS, plan
 from pregel.engine.resume import FINGERPRINT, restore
 from pregel.engine.snapshot import checkpoint_config
@@ -185,7 +185,7 @@ def _node_of(frame: Frame, update: StateUpdate, n: int) -> str:
 
 def _apply_outside(frame: Frame, saved: Saved) -> None:
     """Bring in what a command wrote from outside and no checkpoint carries yet."""
-    outside = [(write.channel, write.value) for write in saved.writes if write.task == NULL_TASK and write.idx >= 0]
+    outside = outside_of(saved)
     if outside:
         frame.note(apply(frame.plan, frame.state, [Input(outside)]))
         frame.state.updated = None

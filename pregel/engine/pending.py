@@ -39,6 +39,11 @@ def stored_results(saved: Saved, *, shown: bool = False) -> tuple[dict[str, list
     return pending, answers
 
 
+def outside_of(saved: Saved) -> list[tuple[str, Any]]:
+    """What commands wrote beside the tasks of a checkpoint: no later one carries it yet."""
+    return [(write.channel, write.value) for write in saved.writes if write.task == NULL_TASK and write.idx >= 0]
+
+
 def stored_failures(saved: Saved) -> tuple[dict[str, list[Any]], dict[str, str]]:
     """How often the tasks of a checkpoint were tried, and the failures of them that are an error handler's.
 

@@ -37,7 +37,7 @@ from pregel.engine.effects import Cancel, Event, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
 from pregel.engine.ids import NULL_TASK, Lineage
 from pregel.engine.input import empty_command, input_writes
-from pregel.engine.pending import open_questions, rewinds_of, stored_failures, stored_results
+from pregel.engine.pending import open_questions, outside_of, rewinds_of, stored_failures, stored_results
 from pregel.engine.plan import INTERRUPT_SEEN, START, plan
 from pregel.errors import (
     CheckpointNotFoundError,
@@ -229,7 +229,8 @@ def _open(frame: Frame, entry: Entry, saved: Saved | None, head: str) -> Opening
     if saved is not None and resumes:
         return _resume(frame, entry, command, saved, head, step)
     opening = Opening(step)
-    _start(frame, entry, command, opening)
+    at_head = entry.checkpoint is None and entry.before is None
+    _start(frame, entry, command, opening, outside_of(saved) if saved is not None and at_head else [])
     return opening
 
 
@@ -282,7 +283,7 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
         step.writes.append(TaskWrites(frame.ns, saved.id, task, name, path, [(RESUME, answers[task])]))
     if replaying and not _is_fresh_branch(frame, saved, head):
         _fork(frame, saved, step)
-    outside = [] if replaying else [(w.channel, w.value) for w in saved.writes if w.task == NULL_TASK and w.idx >= 0]
+    outside = [] if replaying else outside_of(saved)
     if command is not None and (news := command_writes(frame, command)):
         step.writes.append(TaskWrites(frame.ns, frame.state.checkpoint, NULL_TASK, "", "", news, first=len(outside)))
         outside += news
@@ -355,8 +356,10 @@ def _fork(frame: Frame, saved: Saved, step: Step) -> None:
 # -- starting --------------------------------------------------------------------------------------------------------
 
 
-def _start(frame: Frame, entry: Entry, command: Command[Any] | None, opening: Opening) -> None:
-    """Apply a new input: work that was pending is given up, then the input's writes go in."""
+def _start(
+    frame: Frame, entry: Entry, command: Command[Any] | None, opening: Opening, outside: list[tuple[str, Any]]
+) -> None:
+    """Apply a new input: what commands wrote `outside` stays, work that was pending is given up, the input goes in."""
     if command is not None and command.resume is not None:
         if frame.journal is None:
             raise NoCheckpointerError("Cannot resume: the graph has no checkpointer, so no question was kept.")
@@ -368,6 +371,8 @@ def _start(frame: Frame, entry: Entry, command: Command[Any] | None, opening: Op
         if opening.first is not None:
             frame.state.step += 1
             return
+    if outside:
+        _apply_outside(frame, outside)
     given_up = plan(frame.plan, frame) if frame.stored else []
     applied = apply(frame.plan, frame.state, [*given_up, Input(writes)])
     commit(frame, opening.step, applied, "input", [])

@@ -18,9 +18,8 @@ from pregel.checkpoint.records import ERROR, ERROR_SOURCE, INTERRUPT, MEMO, RESU
 from pregel.config import RunnableConfig
 from pregel.engine.apply import Input, apply
 from pregel.engine.frame import Frame
-from pregel.engine.ids import NULL_TASK
 from pregel.engine.nested import graphs_of, stable_namespace
-from pregel.engine.pending import handler_tasks, rewinds_of
+from pregel.engine.pending import handler_tasks, outside_of, rewinds_of
 from pregel.engine.plan import plan
 from pregel.engine.resume import restore
 from pregel.engine.show import state_values
@@ -136,7 +135,7 @@ class Still(Frame):
 
     def apply_outside(self, saved: Saved) -> None:
         """Bring in what a command wrote from outside and no checkpoint carries yet."""
-        outside = [(write.channel, write.value) for write in saved.writes if write.task == NULL_TASK and write.idx >= 0]
+        outside = outside_of(saved)
         if outside:
             self.moves(saved)
             apply(self.plan, self.state, [Input(outside)])

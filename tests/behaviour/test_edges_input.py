@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
+from contextlib import nullcontext
 from typing import Annotated, Any, TypedDict
 
 import pytest
 
 from pregel.errors import EmptyInputError, GraphRecursionError, InvalidUpdateError
-from pregel.graph import START, StateGraph
+from pregel.graph import END, START, StateGraph
 from pregel.types import Command, Send, interrupt
 
 from .conftest import Runner
@@ -197,6 +198,30 @@ def test_a_commands_update_survives_the_failure_of_what_it_started(run: Runner, 
 
     assert (failed.values, failed.next) == ({"a": ["x", "q"]}, ("x",))
     assert run.invoke(app, None, thread("1")) == {"a": ["x", "q", "x"]}
+
+
+@pytest.mark.parametrize("deferred", [False, True], ids=["to-a-node-that-fails", "to-a-node-that-is-deferred"])
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_what_a_command_wrote_stays_when_the_next_input_comes(
+    run: Runner, saver: Saver, thread: Thread, deferred: bool, durability: str
+) -> None:
+    """No checkpoint carries it yet, since no step came to its end after it: the input's does.
+
+    A node that is deferred waits for a run that comes to its end, which this one does not begin.
+    """
+    node = mark("y") if deferred else failing_once("y", ValueError("y"))
+    graph = chain("x").add_node("y", node, defer=deferred)
+    app = graph.add_conditional_edges("x", lambda state: END, ["y", END]).compile(checkpointer=saver)
+    run.invoke(app, {"a": ["1"]}, thread("1"), durability=durability)
+
+    with nullcontext() if deferred else pytest.raises(ValueError, match="y"):
+        run.invoke(app, Command(update={"a": ["c"]}, goto="y"), thread("1"), durability=durability)
+    assert {"a": ["1", "x", "c"]} == run.state(app, thread("1")).values
+
+    after = ["1", "x", "c", "2", "x", *(["y"] if deferred else [])]
+    assert {"a": after} == run.invoke(app, {"a": ["2"]}, thread("1"), durability=durability)
+    assert {"a": after} == run.state(app, thread("1")).values
+    assert {"a": [*after, "3", "x"]} == run.invoke(app, {"a": ["3"]}, thread("1"))
 
 
 def test_a_command_beside_pending_work_runs_both(run: Runner, saver: Saver, thread: Thread) -> None:
