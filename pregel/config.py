@@ -85,11 +85,28 @@ def merge_configs(*configs: Mapping[str, Any] | None) -> RunnableConfig:
                 merged[key] = {**merged.get(key, {}), **value}
             elif key == "tags" and value:
                 merged[key] = [*merged.get(key, []), *value]
-            elif key == "callbacks" and value is not None and isinstance(merged.get(key), list):
-                merged[key] = [*merged[key], *(value if isinstance(value, Sequence) else [value])]
+            elif key == "callbacks" and value is not None and merged.get(key) is not None:
+                merged[key] = merge_callbacks(merged[key], value)
             elif value is not None and (value or key == "recursion_limit"):
                 merged[key] = value
     return merged  # type: ignore[return-value]
+
+
+def merge_callbacks(base: Any, more: Any) -> Any:
+    """The handlers of both; a manager of LangChain's keeps its parent run, and hands those that are added on."""
+    if base is more:
+        return base
+    if hasattr(base, "add_handler") and hasattr(more, "add_handler"):
+        return base.merge(more)
+    if hasattr(more, "add_handler"):
+        base, more = more, base
+    handlers = more if isinstance(more, Sequence) else [more]
+    if not hasattr(base, "add_handler"):
+        return [*(base if isinstance(base, Sequence) else [base]), *handlers]
+    merged = base.copy()
+    for handler in handlers:
+        merged.add_handler(handler, inherit=True)
+    return merged
 
 
 def configurable_of(base: Mapping[str, Any] | None, config: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from pregel.engine.pregel import Pregel
 from pregel.engine.running import PREVIOUS
 from pregel.engine.task import Task
 from pregel.errors import AsyncOnlyError, InvalidInputError, OutsideRunError
+from pregel.interop import connected as connected
 from pregel.runnable import Runnable, RunnableCallable, callable_name, injections, is_async_callable
 from pregel.types import CachePolicy, RetryPolicy, TimeoutPolicy
 

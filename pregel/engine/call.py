@@ -17,6 +17,7 @@ from pregel.engine.chunks import checked_version, print_chunk
 from pregel.engine.contend import Contender, checked_concurrency
 from pregel.engine.family import family
 from pregel.engine.frame import Frame, Run
+from pregel.engine.heard import surrounding
 from pregel.engine.ids import Ids
 from pregel.engine.journal import Journal
 from pregel.engine.nested import place_of
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pregel.callbacks import GraphCallbacks
     from pregel.engine.calls import GraphCall
     from pregel.engine.effects import Chunk, Flow, Result
+    from pregel.engine.heard import Heard
     from pregel.engine.pregel import Pregel
     from pregel.engine.streamed import CallStream
 
@@ -65,6 +67,7 @@ class Call:
         "context",
         "durability",
         "graph",
+        "heard",
         "input",
         "limit",
         "map",
@@ -154,6 +157,7 @@ class Call:
             self.modes |= self.recorded
         if "messages" in self.modes:
             connect()
+        self.heard: Heard | None = None
         self.callbacks = _callbacks(self.config) if self.nested is None else None
         if self.callbacks is not None:
             self.modes |= {LIFECYCLE}
@@ -351,6 +355,8 @@ def _inherited(node: Running | None, given: RunnableConfig | None) -> RunnableCo
         return None
     known = set((given or {}).get("tags") or ())
     inherited: Any = inside(node.config)
+    if (callbacks := surrounding()) is not None:
+        inherited["callbacks"] = callbacks
     inherited["tags"] = [tag for tag in inherited.get("tags") or () if tag not in known]
     for part, own in (("metadata", "langgraph_"), ("configurable", "__pregel_")):
         values = (inherited.get(part) or {}).items()

@@ -245,6 +245,8 @@ class Family:
             call.stream.outer_stream, child.stream = child.stream, call.stream
             call.stream.begin(frame)
         task.child, frame.inside = frame, task
+        if parent.run.heard is not None:
+            parent.run.heard.admitted(task, value)
         self.levels.setdefault(child.depth, {})[child] = None
 
     def _live_frames(self, member: Member) -> list[Frame]:
@@ -257,6 +259,8 @@ class Family:
         assert task is not None
         del parent.children[task]
         task.child = None  # its frame goes now, not when garbage is collected
+        if task.frame.run.heard is not None:
+            task.frame.run.heard.over(task, result)
         if last is not None:
             if child.stream is not None:
                 child.stream.divert(last)

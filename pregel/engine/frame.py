@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pregel.checkpoint.records import Write
     from pregel.engine.effects import Dropped, Flow, Noted, Pushed, Step
     from pregel.engine.future import CallFuture
+    from pregel.engine.heard import Heard
     from pregel.engine.journal import Journal
     from pregel.engine.resume import Replay
     from pregel.engine.running import Running
@@ -46,6 +47,7 @@ class Run:
         "context",
         "control",
         "died",
+        "heard",
         "host",
         "ids",
         "journal",
@@ -107,6 +109,7 @@ class Run:
         self.multiplex: Multiplex  # set by the family, which may be needed only when a node calls a graph
         self.multiplexed = False
         self.bodies_heard = False  # somebody listens to each task's body: none is spared
+        self.heard: Heard | None = None  # handlers of another library, told of the graphs inside
 
     @property
     def loop(self) -> Any:

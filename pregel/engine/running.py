@@ -212,6 +212,10 @@ class Running:
             made["config"] = task_config(self)
         return made["config"]  # type: ignore[no-any-return]
 
+    def configure(self, config: RunnableConfig) -> None:
+        """Have its code see another config from here on."""
+        self._made = {**(self._made or {}), "config": config}
+
     @property
     def runtime(self) -> Runtime[Any]:
         """The runtime of this task, made when it is first asked for."""
@@ -337,7 +341,7 @@ _GIVEN: dict[str, Callable[[Running], Any]] = {
 _TOLD = ("thread_id", "checkpoint_id", "checkpoint_ns", "task_id", "run_id", "assistant_id", "graph_id")
 
 
-def _told_of(config: RunnableConfig) -> dict[str, Any]:
+def told_of(config: RunnableConfig) -> dict[str, Any]:
     """What of a config's place stands in its metadata as well, for whoever traces."""
     place = config.get("configurable") or {}
     return {key: place[key] for key in _TOLD if place.get(key)}
@@ -368,7 +372,7 @@ def task_config(task: Running) -> RunnableConfig:
     return {
         **base,
         "tags": [*base.get("tags", []), *task.node.tags],
-        "metadata": {**_told_of(base), **base.get("metadata", {}), **place, **task.node.metadata},
+        "metadata": {**told_of(base), **base.get("metadata", {}), **place, **task.node.metadata},
         "configurable": {
             **base.get("configurable", {}),
             "checkpoint_ns": task.ns,

@@ -60,6 +60,8 @@ def blocking_driver(call: Call) -> BlockingDriver:
         driver.journal.driven_by = ref(driver)
     if (telemetry := active()) is not None:
         _traced(driver, frame, telemetry)
+    if call.heard is not None:
+        call.heard.attach(driver, frame)
     return driver
 
 
@@ -76,6 +78,8 @@ def awaiting_driver(call: Call) -> AwaitingDriver:
         driver.journal.driven_by = ref(driver)
     if (telemetry := active()) is not None:
         _traced(driver, frame, telemetry)
+    if call.heard is not None:
+        call.heard.attach(driver, frame)
     return driver
 
 

@@ -15,6 +15,7 @@ from pregel.engine.authority import ClaimMissed
 from pregel.engine.call import Call
 from pregel.engine.chunks import chunk_shape
 from pregel.engine.events import EventStreams
+from pregel.engine.heard import heard
 from pregel.engine.running import Running
 from pregel.engine.tries import awaiting_driver, blocking_driver, let_go, output_of, parked_at, unparked
 from pregel.errors import ThreadBusy
@@ -22,6 +23,7 @@ from pregel.owned import Owned
 from pregel.typing import AnyContextT, InputT, OutputT, StateT
 
 if TYPE_CHECKING:
+    from pregel.engine.effects import Result
     from pregel.engine.options import CallOptions
     from pregel.types import Command, GraphOutput, StreamMode, StreamPart
 
@@ -112,17 +114,21 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         call = Call(self, input, config, **arguments)  # type: ignore[arg-type]  # it is a Pregel
         if call.nested is not None and (made := call.made(waits=False)) is not None:
             return made.push().result()
-        while True:
-            driver = blocking_driver(call)
-            try:
-                tell = None if call.callbacks is None else call.callbacks.tell
-                result = driver.run(call.wants, tell)
-            except (ClaimMissed, ThreadBusy) as error:
-                call.contend(error, driver.journal)
-                continue
+        handlers = call.heard = heard(call)
+        try:
+            if handlers is not None:
+                handlers.begin()
+            result = _result(call)
             if result.error is not None:
                 raise let_go(result)
-            return output_of(call, result)
+            output = output_of(call, result)
+        except BaseException as error:
+            if handlers is not None:
+                handlers.failed(error)
+            raise
+        if handlers is not None:
+            handlers.ended(result.values)
+        return output
 
     @overload  # type: ignore[override]  # a graph takes more than a runnable
     async def ainvoke(
@@ -185,17 +191,21 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         call = Call(self, input, config, **arguments)  # type: ignore[arg-type]  # it is a Pregel
         if call.nested is not None and (made := call.made(waits=True)) is not None:
             return await made.push()
-        while True:
-            driver = awaiting_driver(call)
-            try:
-                atell = None if call.callbacks is None else call.callbacks.atell
-                result = await driver.run(call.wants, atell)
-            except (ClaimMissed, ThreadBusy) as error:
-                await call.acontend(error, driver.journal)
-                continue
+        handlers = call.heard = heard(call)
+        try:
+            if handlers is not None:
+                await handlers.abegin()
+            result = await _aresult(call)
             if result.error is not None:
                 raise let_go(result)
-            return output_of(call, result)
+            output = output_of(call, result)
+        except BaseException as error:
+            if handlers is not None:
+                await handlers.afailed(error)
+            raise
+        if handlers is not None:
+            await handlers.aended(result.values)
+        return output
 
     @overload  # type: ignore[override]  # a graph takes more than a runnable
     def stream(
@@ -317,29 +327,39 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         if call.nested is not None and (streamed := call.streamed(waits=False)) is not None:
             yield from (shape(chunk) for chunk in streamed if call.wants(chunk))
             return
-        while True:
-            driver = blocking_driver(call)
-            chunks = driver.chunks()
-            parked = parked_at(driver, chunks)
-            try:
-                for chunk in chunks:
-                    if call.callbacks is not None and chunk[1] == LIFECYCLE:
-                        call.callbacks.tell(chunk[2])
-                    elif call.wants(chunk):
-                        if parked is not None:
-                            parked.touch()
-                        yield shape(chunk)
-            except (ClaimMissed, ThreadBusy) as error:
-                call.contend(error, driver.journal)
-                continue
-            finally:
-                chunks.close()  # type: ignore[attr-defined]  # it is a generator
-                unparked(driver)
-            if driver.result is not None and driver.result.error is not None:
-                raise let_go(driver.result)
-            if driver.result is not None and driver.result.status == "parent":
-                raise above(call.nested, driver.result.command)
-            return
+        handlers = call.heard = heard(call)
+        try:
+            if handlers is not None:
+                handlers.begin()
+            while True:
+                driver = blocking_driver(call)
+                chunks = driver.chunks()
+                parked = parked_at(driver, chunks)
+                try:
+                    for chunk in chunks:
+                        if call.callbacks is not None and chunk[1] == LIFECYCLE:
+                            call.callbacks.tell(chunk[2])
+                        elif call.wants(chunk):
+                            if parked is not None:
+                                parked.touch()
+                            yield shape(chunk)
+                except (ClaimMissed, ThreadBusy) as error:
+                    call.contend(error, driver.journal)
+                    continue
+                finally:
+                    chunks.close()  # type: ignore[attr-defined]  # it is a generator
+                    unparked(driver)
+                if driver.result is not None and driver.result.error is not None:
+                    raise let_go(driver.result)
+                if driver.result is not None and driver.result.status == "parent":
+                    raise above(call.nested, driver.result.command)
+                break
+        except BaseException as error:
+            if handlers is not None:
+                handlers.failed(error)
+            raise
+        if handlers is not None:
+            handlers.ended(None if driver.result is None else driver.result.values)
 
     async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
@@ -349,29 +369,39 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
                     if call.wants(chunk):
                         yield shape(chunk)
             return
-        while True:
-            driver = awaiting_driver(call)
-            chunks = driver.chunks()
-            parked = parked_at(driver, chunks)
-            try:
-                async for chunk in chunks:
-                    if call.callbacks is not None and chunk[1] == LIFECYCLE:
-                        await call.callbacks.atell(chunk[2])
-                    elif call.wants(chunk):
-                        if parked is not None:
-                            parked.touch()
-                        yield shape(chunk)
-            except (ClaimMissed, ThreadBusy) as error:
-                await call.acontend(error, driver.journal)
-                continue
-            finally:
-                await chunks.aclose()
-                unparked(driver)
-            if driver.result is not None and driver.result.error is not None:
-                raise let_go(driver.result)
-            if driver.result is not None and driver.result.status == "parent":
-                raise above(call.nested, driver.result.command)
-            return
+        handlers = call.heard = heard(call)
+        try:
+            if handlers is not None:
+                await handlers.abegin()
+            while True:
+                driver = awaiting_driver(call)
+                chunks = driver.chunks()
+                parked = parked_at(driver, chunks)
+                try:
+                    async for chunk in chunks:
+                        if call.callbacks is not None and chunk[1] == LIFECYCLE:
+                            await call.callbacks.atell(chunk[2])
+                        elif call.wants(chunk):
+                            if parked is not None:
+                                parked.touch()
+                            yield shape(chunk)
+                except (ClaimMissed, ThreadBusy) as error:
+                    await call.acontend(error, driver.journal)
+                    continue
+                finally:
+                    await chunks.aclose()
+                    unparked(driver)
+                if driver.result is not None and driver.result.error is not None:
+                    raise let_go(driver.result)
+                if driver.result is not None and driver.result.status == "parent":
+                    raise above(call.nested, driver.result.command)
+                break
+        except BaseException as error:
+            if handlers is not None:
+                await handlers.afailed(error)
+            raise
+        if handlers is not None:
+            await handlers.aended(None if driver.result is None else driver.result.values)
 
     def _streaming(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> tuple[Call, Any]:
         if mode is None:  # who hands the config of a node on asks for what that node's graph would show
@@ -383,6 +413,32 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
         call = Call(self, input, config, modes=modes, **arguments)  # type: ignore[arg-type]  # it is a Pregel
         tagged = not isinstance(mode, str)
         return call, chunk_shape(call.graph, version=call.version, tagged=tagged, subgraphs=call.subgraphs)
+
+
+def _result(call: Call) -> Result:
+    """How a call ends that shows nothing; its error is the caller's to raise."""
+    while True:
+        driver = blocking_driver(call)
+        try:
+            tell = None if call.callbacks is None else call.callbacks.tell
+            result = driver.run(call.wants, tell)
+        except (ClaimMissed, ThreadBusy) as error:
+            call.contend(error, driver.journal)
+            continue
+        return result
+
+
+async def _aresult(call: Call) -> Result:
+    """The same, awaited."""
+    while True:
+        driver = awaiting_driver(call)
+        try:
+            atell = None if call.callbacks is None else call.callbacks.atell
+            result = await driver.run(call.wants, atell)
+        except (ClaimMissed, ThreadBusy) as error:
+            await call.acontend(error, driver.journal)
+            continue
+        return result
 
 
 def _arguments(

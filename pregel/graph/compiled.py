@@ -15,14 +15,11 @@ from pregel.graph.lower import lower
 from pregel.graph.schema import Mapper, mapper_of
 from pregel.graph.spec import StateNodeSpec
 from pregel.graph.write import UnknownKeys
-from pregel.interop.langchain_tokens import connect
-from pregel.tokens import adapters
+from pregel.interop import connected as connected
 from pregel.typing import ContextT, InputT, OutputT, StateT
 
 if TYPE_CHECKING:
     from pregel.graph.draw import Graph
-
-adapters["langchain_core"] = connect
 
 
 class CompiledStateGraph(Pregel[StateT, ContextT, InputT, OutputT], Generic[StateT, ContextT, InputT, OutputT]):

@@ -4,7 +4,7 @@
    pays for none of this.
 2. Our runnables, compiled graphs among them, count as its Runnables: ``prompt | model | graph`` works.
 3. While a node runs, LangChain's ambient config is the task's, so callbacks (tracing, tokens), tags and metadata reach
-   objects that the node calls without a config.
+   objects that the node calls without a config. That graphs and nodes are runs for these is `langchain_runs`.
 4. Whatever of it takes messages, its models and prompts called anywhere, takes ours: its one function that makes a
    message of what it is given is told of them, since it has no hook for that. What its models answer is left as it is.
 5. A key that is declared to hold its messages holds them: what is written there is made one of its messages first.

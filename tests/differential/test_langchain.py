@@ -104,7 +104,7 @@ def test_what_a_node_calls_without_a_config_has_the_nodes_callbacks_tags_and_met
     app = graph.add_node("async", awaiting).add_edge(START, "sync").add_edge("sync", "async").compile()
 
     assert {"x": 3} == asyncio.run(app.ainvoke({"x": 1}, {"callbacks": [heard], "tags": ["mine"]}))
-    assert ["sync", "async"] == heard.nodes
+    assert [None, "sync", "sync", "async", "async"] == heard.nodes  # the graph, and each node with what it calls
     assert all("mine" in tags for tags in heard.tags)
 
 
@@ -124,7 +124,7 @@ def test_its_objects_in_a_node_have_their_own_names_and_run_ids(way: str) -> Non
     app.invoke({"x": 1}, {"callbacks": [Named()], "run_name": "mine", "run_id": given})
     asyncio.run(app.ainvoke({"x": 1}, {"callbacks": [Named()], "run_name": "mine", "run_id": given}))
 
-    assert set(Named.started) == {("inner", False)}
+    assert set(Named.started) == {("mine", True), ("n", False), ("inner", False)}
 
 
 def test_its_runnable_is_a_node_and_its_model_takes_our_messages() -> None:
