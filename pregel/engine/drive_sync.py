@@ -276,7 +276,9 @@ class BlockingDriver:
 
     def _beside(self) -> None:
         """Perform the Steps, until the node has ended; what was not heard by then is in `news`."""
-        self.news = reply = list[Event]()
+        reply = [*self.news]  # what was loaded before the node began comes first
+        self.news.clear()
+        self.news = reply
         try:
             while self.inline is not None:
                 reply += [item for item in self.wait() if self._is_news(item)]

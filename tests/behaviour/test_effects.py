@@ -22,6 +22,7 @@ from pregel.errors import (
 from pregel.func import entrypoint, task
 from pregel.graph import START, StateGraph
 from pregel.runtime import Runtime
+from pregel.testing import aassert_recovers, assert_recovers
 from pregel.types import RetryPolicy, Send
 from pregel.warnings import PregelWarning
 
@@ -420,3 +421,52 @@ def test_a_saver_with_the_reference_s_verbs_keeps_no_intents(run: Runner, thread
     with pytest.raises(NotBuiltError, match="no status"):
         Api(run, app)("rewind", "1", reason="mended")
     assert [] == provider.keys
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+def test_an_idempotent_effect_happens_once_whenever_its_process_dies(run: Runner, durability: Any) -> None:
+    """Beside another one, in a graph inside, and after a step that an intent has to bring along."""
+    keys: set[str] = set()  # what a provider that knows its keys did
+
+    def book(key: str) -> str:
+        keys.add(key)
+        done[:] = ["booked"] * len(keys)
+        return "booked"
+
+    done = Booked(keys)
+    node: Any = effect_of(run, book)
+    inner = StateGraph(State).add_node("inside", node).add_node("more", node).add_edge(START, "inside")
+    graph = StateGraph(State).add_node("before", mark("before")).add_node("car", node)
+    graph.add_node("inner", inner.add_edge("inside", "more").compile()).add_edge(START, "before")
+    app = graph.add_edge("before", "car").add_edge("before", "inner").compile()
+
+    if run.name == "sync":
+        recovery = assert_recovers(app, {"a": []}, durability=durability, effects=done)
+    else:
+        recovery = asyncio.run(aassert_recovers(app, {"a": []}, durability=durability, effects=done))
+
+    assert recovery.deaths > 10
+
+
+class Booked(list[str]):
+    """How much was booked; keys differ from thread to thread."""
+
+    def __init__(self, keys: set[str]) -> None:
+        super().__init__()
+        self.keys = keys
+
+    def clear(self) -> None:
+        super().clear()
+        self.keys.clear()
+
+
+def effect_of(run: Runner, producer: Callable[[str], str]) -> Any:
+    """A node that does one thing outside, in the manner of the driver."""
+
+    def node(state: State, runtime: Runtime[Any]) -> dict[str, Any]:
+        return {"a": [runtime.effect("book", producer, idempotent=True)]}
+
+    async def anode(state: State, runtime: Runtime[Any]) -> dict[str, Any]:
+        return {"a": [await runtime.aeffect("book", producer, idempotent=True)]}
+
+    return node if run.name == "sync" else anode

@@ -15,7 +15,7 @@ from pregel.runtime import Runtime
 from pregel.types import Command, RetryPolicy, interrupt
 
 from .conftest import Runner
-from .marks import Saver, State, Thread
+from .marks import Saver, State, Thread, mark
 from .test_authority import has_authority
 
 Body = Callable[[Callable[[str, Callable[[], Any]], Any]], dict[str, Any]]
@@ -137,3 +137,21 @@ def test_what_a_node_does_to_its_value_does_not_reach_the_next_attempt(
 
     assert ["made", "changed"] == run.invoke(app, {"a": []}, thread("1"))["a"]
     assert [["made"]] * 3 == seen
+
+
+def test_a_graph_inside_is_taken_up_beside_a_node_that_keeps_a_value(run: Runner, saver: Saver, thread: Thread) -> None:
+    """What was loaded for the graph is heard by it before what the node says."""
+    trouble: list[Exception] = [ValueError("once")]
+
+    def body(step: Any) -> dict[str, Any]:
+        if trouble:
+            raise trouble.pop()
+        return {"a": [step("key", lambda: "made")]}
+
+    outer = graph(run, body)
+    inner = StateGraph(State).add_node("inside", mark("inside")).add_edge(START, "inside")
+    app = outer.add_node("inner", inner.compile()).add_edge(START, "inner").compile(checkpointer=saver)
+    with pytest.raises(ValueError, match="once"):
+        run.invoke(app, {"a": []}, {**thread("1"), "max_concurrency": 1})
+
+    assert ["inside", "made"] == sorted(run.invoke(app, None, thread("1"))["a"])
