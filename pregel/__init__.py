@@ -8,6 +8,7 @@ _HOMES = {
     "pregel.engine.pregel": ("Pregel",),
     "pregel.engine.node": ("NodeBuilder",),
     "pregel.config": ("RunnableConfig", "get_config", "get_store", "get_stream_writer"),
+    "pregel.replay_log": ("get_logger",),
     "pregel.runtime": ("Runtime", "get_runtime"),
     "pregel.types": (
         "CachePolicy",

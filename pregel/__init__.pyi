@@ -45,6 +45,9 @@ from pregel.graph import (
 from pregel.graph import (
     add_messages as add_messages,
 )
+from pregel.replay_log import (
+    get_logger as get_logger,
+)
 from pregel.runtime import (
     Runtime as Runtime,
 )
@@ -110,6 +113,7 @@ __all__ = [
     "__version__",
     "add_messages",
     "get_config",
+    "get_logger",
     "get_runtime",
     "get_store",
     "get_stream_writer",

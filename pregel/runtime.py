@@ -96,6 +96,9 @@ class Steps(Protocol):
 
     def withdraw(self, key: str, why: str) -> CallFuture[Any]: ...
 
+    @property
+    def is_replaying(self) -> bool: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime(Generic[C]):
@@ -212,6 +215,15 @@ class Runtime(Generic[C]):
         needs a key twice keeps it in a variable.
         """
         return self._key()
+
+    @property
+    def is_replaying(self) -> bool:
+        """Whether this code runs again, and goes over what was recorded the time before: answers, results of tasks and
+        of called graphs, values of `step`. False from the last of these on, and throughout a first run.
+
+        For what only tells (logs, metrics). Work must not depend on it: it would be left out after a crash.
+        """
+        return self._steps is not None and self._steps.is_replaying
 
     @property
     def drain_requested(self) -> bool:

@@ -39,6 +39,7 @@ from pregel.engine.ids import interrupt_id
 from pregel.engine.intents import BEGUN, effect_id, record_of, unknown
 from pregel.engine.memos import memo_record
 from pregel.engine.node import ChannelWrite, ChannelWriteEntry, PregelNode
+from pregel.engine.replaying import meet
 from pregel.engine.task import PUSH, Task, path_text
 from pregel.engine.trace import show_end, show_starts
 from pregel.errors import (
@@ -92,6 +93,8 @@ class CallTask(Task):
         if host is None:
             raise OutsideRunError("The run of this task is over.", fix="Call tasks while their caller runs.")
         self.parent.node.calls = True
+        if not self.parent.went_on and not meet(self):
+            self.parent.goes_on()
         host.push(Pushed(self.parent, self))
         return self.future
 
@@ -120,6 +123,7 @@ class CallTask(Task):
         again.__dict__.update(self.__dict__)
         again.fresh, again.asked, again.closed, again.clock = False, (), False, None
         again._counts = again._made = None
+        again.went_on, again.met, again.ahead, again.owed = False, None, None, ()
         return again
 
 
@@ -330,7 +334,9 @@ class Calls:
         rows = [*event.writes, (MEMO, call.fingerprint)] if call.fingerprint else event.writes
         self.barrier.keep(call, rows)
         self.passed_by.update(call.behind)
-        self.frame.recalled[call.id] = [Write(call.id, i, name, value, "", "") for i, (name, value) in enumerate(rows)]
+        self.frame.recalled[call.id] = [
+            Write(call.id, i, name, value, call.path_text, call.name) for i, (name, value) in enumerate(rows)
+        ]
         self.ended[call.path_text] = Ended(call.name, call.fingerprint)
         value = event.writes[0][1] if event.writes else None
         if "updates" in self.frame.shows and not isinstance(call, GraphCall):
@@ -348,7 +354,7 @@ class Calls:
         elif may_be_caught(error) and not (caller in self.held or barrier.cancelled or barrier.failed):
             failure = Failure(call.fingerprint, error)
             self._may_be_caught(call, failure)
-            self.frame.recalled[call.id] = [Write(call.id, -7, MEMO, failure, "", "")]
+            self.frame.recalled[call.id] = [Write(call.id, -7, MEMO, failure, call.path_text, call.name)]
             self.ended[call.path_text] = Ended(call.name, call.fingerprint)
             if self._replaces:
                 rows.append((MEMO, packed(failure, self.frame.journal.saver.serde)))  # type: ignore[union-attr]  # it is there

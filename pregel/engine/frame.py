@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pregel.engine.resume import Replay
     from pregel.engine.running import Running
     from pregel.engine.task import Task
+    from pregel.types import Interrupt
 
 NO_ANSWERS: Mapping[str, Any] = {}
 LIVE = frozenset(("custom", "messages", "tools"))  # modes that node code writes to while it runs
@@ -150,6 +151,7 @@ class Frame:
     __slots__ = (
         "after",
         "answers",
+        "asked_before",
         "before",
         "below",
         "caller",
@@ -197,6 +199,7 @@ class Frame:
         self.run: Run = run
         self.caller = caller  # the call that this graph runs for: whoever waits for it may run its nodes
         self.recalled: dict[str, list[Write]] = {}  # what calls and memos of the pending step are stored
+        self.asked_before: Mapping[str, Sequence[Interrupt]] = NO_ANSWERS  # what its tasks had asked, by task id
         self.inside: Running | None = None  # the task of another frame that runs this graph
         self.home = home  # stands in for a checkpoint id where nothing is stored: the task that runs this graph
         self.answers = answers or NO_ANSWERS  # interrupt id -> answer, for a graph that stores none itself

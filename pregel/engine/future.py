@@ -34,6 +34,7 @@ class CallFuture(Future[T]):
         self.context = copy_context()  # the caller's: what runs for the call sees its variables
         self.hands: SimpleQueue[Job | None] = SimpleQueue()  # what a waiting thread may run; None: nothing any more
         self.loop = caller.frame.run.loop  # of the run, which must not be blocked
+        self.taken = False  # whether somebody has asked how the call ended
         self.wait: Callable[[], None] | None = None  # in the place of waiting, where threads are not what waits
 
     def result(self, timeout: float | None = None) -> T:
@@ -49,11 +50,13 @@ class CallFuture(Future[T]):
     def __await__(self) -> Generator[object, None, T]:
         import asyncio
 
+        self.taken = True
         if self.done():
             return super().result()
         return (yield from asyncio.wrap_future(self).__await__())
 
     def _lend_a_hand(self, timeout: float | None) -> None:
+        self.taken = True
         if self.done():
             return
         if self.loop is not None and _runs_here(self.loop):

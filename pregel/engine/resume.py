@@ -18,6 +18,7 @@ from pregel.channels.overwrite import overwrite_of
 from pregel.checkpoint.records import (
     EFFECT,
     ERROR_SOURCE,
+    INTERRUPT,
     MEMO,
     RESUME,
     Load,
@@ -276,6 +277,8 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
     pending, answers = stored_results(saved)
     if replaying:
         pending, answers = {}, {}
+    else:
+        frame.asked_before = {write.task: write.value for write in saved.writes if write.channel == INTERRUPT}
     bound = bind(frame, saved, answers, command.resume if command is not None else None, entry.answers)
     for task, given in bound.items():
         answers[task] = {**answers.get(task, {}), **given}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from pregel.config import RunnableConfig, merge_configs, question_scope
 from pregel.engine.ids import Lineage, idempotency_key, interrupt_id
@@ -50,6 +51,10 @@ class Running:
     outside = False  # it writes what an update from outside gives; its node does not run
     asked: tuple[Interrupt, ...] = ()
     closed = False
+    went_on = False  # this attempt has come to something that was not recorded before
+    met: set[str] | None = None  # what it has come to of what was: keys of values, paths of calls
+    ahead: set[str] | None = None  # what of that is left, once somebody has asked
+    owed: Sequence[ref[CallFuture[Any]]] = ()  # calls that had ended, whose results it may still take
     _counts: dict[str, int] | None = None  # what this attempt has asked for, by kind
     _made: dict[str, Any] | None = None  # config and runtime, made when first asked for
 
@@ -110,6 +115,7 @@ class Running:
     def asks(self, question: Interrupt) -> GraphInterrupt:
         """Note a question that has no answer; what to raise."""
         self.asked = (*self.asked, question)
+        self.goes_on()
         return GraphInterrupt((question,))
 
     def give(self, kind: str) -> Any:
@@ -263,8 +269,10 @@ class Running:
         known = memo(self, key)  # type: ignore[arg-type]  # what runs is a Task
         if known:
             self.count("step")
-        else:
-            self.make_way()
+            self.meets(f"step {key}")
+            return known
+        self.goes_on()
+        self.make_way()
         return known
 
     def keep(self, key: str, value: Any) -> CallFuture[Any]:
@@ -281,7 +289,9 @@ class Running:
         known = outcome_of(self, key)  # type: ignore[arg-type]  # what runs is a Task
         if known:
             self.count("step")
+            self.meets(f"effect {key}")
         else:
+            self.goes_on()
             self.make_way()
         return known
 
@@ -303,6 +313,27 @@ class Running:
         from pregel.engine.intents import withdraw
 
         return withdraw(self, key, why)  # type: ignore[arg-type]
+
+    def meets(self, recorded: str) -> None:
+        """Note that this attempt has come to something recorded."""
+        self.met = self.met or set()
+        self.met.add(recorded)
+        if self.ahead is not None:
+            self.ahead.discard(recorded)
+
+    def goes_on(self) -> None:
+        """Note that it has come to something new; a part of it that asks for itself says nothing of the others."""
+        if not question_scope.get():
+            self.went_on = True
+
+    @property
+    def is_replaying(self) -> bool:
+        """Whether this attempt goes over what was recorded of this task before, and has not come to its end."""
+        if self.went_on:
+            return False
+        from pregel.engine.replaying import is_replaying  # few nodes ask
+
+        return is_replaying(self)
 
     def _first_tried(self) -> float:
         first = self.tries.first if self.tries is not None else 0.0

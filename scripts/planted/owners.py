@@ -215,8 +215,8 @@ MUTANTS = (
         "a node makes one more value although its run makes way",
         f"{WAY}::test_a_blocking_node_is_met_at_its_next_step[sync-memory]",
         "pregel/engine/running.py",
-        "        else:\n            self.make_way()\n",
-        "",
+        "        self.goes_on()\n        self.make_way()\n",
+        "        self.goes_on()\n",
     ),
     mutant(
         "who gave up waiting is not told what stays asked",

@@ -19,6 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("types",),
     (
         "messages",
+        "replay_log",
         "runtime",
         "channels",
         "flow",
