@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from typing_extensions import TypedDict
 
-from pregel.errors import OutsideRunError
+from pregel.errors import InvalidInputError, OutsideRunError
 
 DEFAULT_RECURSION_LIMIT = int(os.environ.get("LANGGRAPH_DEFAULT_RECURSION_LIMIT") or 10_007)
 COORDINATES = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
@@ -77,22 +77,48 @@ def inside(config: RunnableConfig) -> RunnableConfig:
 
 
 def merge_configs(*configs: Mapping[str, Any] | None) -> RunnableConfig:
-    """One config from several, the later ones stronger."""
+    """One config from several, the later ones stronger; InvalidInputError for a value that no config can have."""
     merged: dict[str, Any] = {}
-    for config in configs:
-        for key, value in (config or {}).items():
-            if key not in _KEYS:
-                merged.setdefault("configurable", {})
-                merged["configurable"] = {**merged["configurable"], key: value}
-            elif key in ("metadata", "configurable") and value:
-                merged[key] = {**merged.get(key, {}), **value}
-            elif key == "tags" and value:
-                merged[key] = [*merged.get(key, []), *value]
-            elif key == "callbacks" and value is not None and merged.get(key) is not None:
-                merged[key] = merge_callbacks(merged[key], value)
-            elif value is not None and (value or key == "recursion_limit"):
-                merged[key] = value
+    try:
+        for config in configs:
+            for key, value in (config or {}).items():
+                if key not in _KEYS:
+                    merged.setdefault("configurable", {})
+                    merged["configurable"] = {**merged["configurable"], key: value}
+                elif key in ("metadata", "configurable") and value:
+                    merged[key] = {**merged.get(key, {}), **value}
+                elif key == "tags" and value:
+                    merged[key] = [*merged.get(key, []), *_listed(value)]
+                elif key == "callbacks" and value is not None and merged.get(key) is not None:
+                    merged[key] = merge_callbacks(merged[key], value)
+                elif value is not None and (value or key == "recursion_limit"):
+                    merged[key] = value
+    except (AttributeError, TypeError):
+        for config in configs:
+            check_config(config)
+        raise
     return merged  # type: ignore[return-value]
+
+
+def _listed(tags: Any) -> Any:
+    """Tags, which a single text is not: it would be taken for a list of letters."""
+    if isinstance(tags, str):
+        raise TypeError(tags)
+    return tags
+
+
+def check_config(config: Any) -> None:
+    """InvalidInputError that names what in a config cannot be."""
+    if config and not isinstance(config, Mapping):
+        raise InvalidInputError(f"The config is {config!r}.", fix="Give a dict, such as {'tags': ['mine']}.") from None
+    for key, kind, needed in (
+        ("tags", list | tuple | set | frozenset, "a list of text"),
+        ("metadata", Mapping, "a dict"),
+        ("configurable", Mapping, "a dict"),
+    ):
+        value = (config or {}).get(key)
+        if value and not isinstance(value, kind):
+            raise InvalidInputError(f"{key} of the config is {value!r}.", fix=f"Give {needed}.") from None
 
 
 def merge_callbacks(base: Any, more: Any) -> Any:
@@ -114,8 +140,10 @@ def merge_callbacks(base: Any, more: Any) -> Any:
 
 def configurable_of(base: Mapping[str, Any] | None, config: Mapping[str, Any] | None) -> dict[str, Any]:
     """The ``configurable`` of what `merge_configs` makes of these two; not to be changed."""
-    if config and not base and config.keys() <= _KEYS:
-        return config.get("configurable") or {}
+    if config and not base and isinstance(config, Mapping) and config.keys() <= _KEYS:
+        place = config.get("configurable") or {}
+        if isinstance(place, dict):
+            return place
     return merge_configs(base, config).get("configurable") or {}
 
 

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping, Sequence
+from contextlib import suppress
 from itertools import compress, repeat
 from operator import is_
 from typing import Any, NamedTuple, Protocol
@@ -19,7 +20,7 @@ from pregel.channels.growth import ATOMS
 from pregel.checkpoint.records import CONTROL, NO_WRITES
 from pregel.engine.plan import MANY, TASKS, Plan
 from pregel.engine.state import Channels, State
-from pregel.errors import InvalidUpdateError
+from pregel.errors import InvalidUpdateError, PregelError
 from pregel.types import Send
 
 Grouped = Mapping[str, Sequence[Any]]
@@ -77,7 +78,12 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
                 updated.append(name)
                 continue
             channel = channels[name]
-        if channel.update(values):
+        try:
+            is_new = channel.update(values)
+        except Exception as error:
+            _tell_key(error, name, channel)
+            raise
+        if is_new:
             changed[name] = available = channel.value is not MISSING if channel.bare else channel.is_available()
             if available:
                 updated.append(name)
@@ -92,6 +98,17 @@ def apply(graph: Plan, state: State, tasks: Sequence[Finished]) -> Applied:
     if changed:
         _count(state, changed)
     return changed, seen
+
+
+def _tell_key(error: Exception, name: str, channel: Any) -> None:
+    """Note whose reducer raised, and what it is to blame for when it gave nothing before; errors of ours say it."""
+    if isinstance(error, PregelError) or not hasattr(channel, "operator"):
+        return
+    none = ""
+    if channel.value is None:
+        none = ", whose value is None: a reducer has to return the new value, also where it changes the old one"
+    with suppress(Exception):  # one that takes no note is raised as it is
+        error.add_note(f"In the reducer of {name!r}{none}")
 
 
 def _lasting(

@@ -10,7 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import checked_place
-from pregel.config import COORDINATES, DEFAULT_RECURSION_LIMIT, RunnableConfig, current_task, inside, merge_configs
+from pregel.config import (
+    COORDINATES,
+    DEFAULT_RECURSION_LIMIT,
+    RunnableConfig,
+    check_config,
+    current_task,
+    inside,
+    merge_configs,
+)
 from pregel.constants import LIFECYCLE, START
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.chunks import checked_version, print_chunk
@@ -104,9 +112,8 @@ class Call:
     ) -> None:
         self.graph = graph
         self.input = input
-        own = (config or {}).get("configurable") or {}
         ambient = current_task.get()
-        self.nested: Any = ambient if isinstance(ambient, Running) and _is_inside(ambient, own) else None
+        self.nested: Any = ambient if isinstance(ambient, Running) and _is_inside(ambient, config) else None
         self.around: frozenset[bytes] = ambient.frame.run.held if isinstance(ambient, Running) else NOTHING
         self.config = merge_configs(_inherited(self.nested, config), graph.config, config)
         self.version = checked_version(version)
@@ -120,8 +127,7 @@ class Call:
         self.arguments = arguments
         check_breakpoints(graph, arguments.get("interrupt_before"), arguments.get("interrupt_after"))
         self.limit = self.config.get("recursion_limit", DEFAULT_RECURSION_LIMIT)
-        if self.limit < 1:
-            raise InvalidInputError("recursion_limit must be at least 1.", fix="Leave it out, or give a larger one.")
+        _check_count("recursion_limit", self.limit)
         place = self.config.get("configurable") or {}
         self.thread, self.ns, self.checkpoint = "", "", None
         self.map: Mapping[str, str] = place.get("checkpoint_map") or {}
@@ -142,8 +148,8 @@ class Call:
             warn_caller("durability= has no effect: the graph has no checkpointer. Compile it with one.")
         if "checkpoints" in self.yields and not graph.checkpointer and self.nested is None:
             warn_caller("stream_mode='checkpoints' shows nothing: the graph has no checkpointer. Compile it with one.")
-        if self.room is not None and self.room < 1:
-            raise InvalidInputError("max_concurrency must be at least 1.", fix="Leave it out, or give a larger one.")
+        if self.room is not None:
+            _check_count("max_concurrency", self.room)
 
     def _watch(self, modes: Sequence[str], print_mode: str | Sequence[str]) -> None:
         """What of the run is shown: to the caller, printed, and to callbacks."""
@@ -333,8 +339,20 @@ class Call:
         return self.graph.coerce_context(self.context)
 
 
-def _is_inside(node: Running, configurable: dict[str, Any]) -> bool:
+def _check_count(name: str, count: Any) -> None:
+    """InvalidInputError for a limit in a config that leaves room for nothing."""
+    try:
+        if count >= 1:
+            return
+    except TypeError:
+        pass
+    raise InvalidInputError(f"{name} must be at least 1, and is {count!r}.", fix="Leave it out, or give a larger one.")
+
+
+def _is_inside(node: Running, config: RunnableConfig | None) -> bool:
     """Whether a call belongs to the node that makes it: it has no place of its own, or says where the node is."""
+    check_config(config)
+    configurable = (config or {}).get("configurable") or {}
     if not _has_place(configurable):
         return True
     own = node.config["configurable"]

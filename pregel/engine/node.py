@@ -29,6 +29,9 @@ class Passthrough:
     def __repr__(self) -> str:
         return "PASSTHROUGH"
 
+    def __reduce__(self) -> str:
+        return "PASSTHROUGH"  # a copy is the same object
+
 
 PASSTHROUGH = Passthrough()
 

@@ -110,6 +110,15 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable):
         self.register_types()
         self._prepare()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A graph of its own over the same saver, store and cache, which hold what no copy could: a connection."""
+        for shared in (self.checkpointer, self.store, self.cache):
+            memo[id(shared)] = shared
+        made = object.__new__(type(self))
+        memo[id(self)] = made
+        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return made
+
     def register_types(self) -> None:
         """Let savers store the classes that the channels' types mention."""
         types = [getattr(channel, "typ", None) for channel in self._data_channels().values()]

@@ -405,14 +405,21 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
 
     def _streaming(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> tuple[Call, Any]:
         if mode is None:  # who hands the config of a node on asks for what that node's graph would show
-            forwarded = "__pregel_task_id" in ((config or {}).get("configurable") or {})
-            mode = "values" if forwarded else self.stream_mode
+            mode = "values" if _is_forwarded(config) else self.stream_mode
         modes = (mode,) if isinstance(mode, str) else tuple(mode)
         if arguments.get("output_keys") is None:
             arguments["output_keys"] = self.stream_channels_asis
         call = Call(self, input, config, modes=modes, **arguments)  # type: ignore[arg-type]  # it is a Pregel
         tagged = not isinstance(mode, str)
         return call, chunk_shape(call.graph, version=call.version, tagged=tagged, subgraphs=call.subgraphs)
+
+
+def _is_forwarded(config: Any) -> bool:
+    """Whether a config is that of a node; one that is none at all is refused later."""
+    try:
+        return "__pregel_task_id" in ((config or {}).get("configurable") or {})
+    except (AttributeError, TypeError):
+        return False
 
 
 def _result(call: Call) -> Result:

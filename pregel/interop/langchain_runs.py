@@ -347,11 +347,11 @@ def _ambient(call: CallTask) -> Any:
 
 
 def _waited(saying: Future[None], loop: asyncio.AbstractEventLoop) -> None:
-    """Wait for something that is said on a loop; a loop that was closed meanwhile says nothing any more."""
+    """Wait for something that is said on a loop, as long as that runs: one that has stopped may never say it."""
     while not saying.done():
         try:
             saying.result(timeout=1)
         except TimeoutError:
-            if loop.is_closed():
+            if not loop.is_running():
                 return
     saying.result()

@@ -22,10 +22,13 @@ from pregel.agents import InjectedState as OurState  # noqa: E402
 from pregel.agents import InjectedToolCallId as OurCallId  # noqa: E402
 from pregel.agents import ToolRuntime as OurRuntime  # noqa: E402
 from pregel.agents import create_agent, create_react_agent  # noqa: E402
+from pregel.agents.deep import create_deep_agent  # noqa: E402
 from pregel.agents.middleware import SummarizationMiddleware, wrap_tool_call  # noqa: E402
 from pregel.checkpoint.memory import InMemorySaver  # noqa: E402
 from pregel.messages import ToolMessage as OurToolMessage  # noqa: E402
 from pregel.types import Command  # noqa: E402
+
+from .chain_runs import Keeping  # noqa: E402
 
 
 class Fake(FakeMessagesListChatModel):  # type: ignore[misc]  # untyped where it is not installed
@@ -226,3 +229,26 @@ def test_a_system_message_of_langchains_is_a_prompt(make: Any) -> None:
     make(Hearing(responses=[AIMessage("ok")]), [], **options).invoke({"messages": "hi"})
 
     assert [("system", "be brief"), ("human", "hi")] == [(one.type, one.content) for one in heard]
+
+
+@pytest.mark.parametrize("saver", [None, InMemorySaver()])
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_a_deep_agent_with_a_subagent_is_one_tree_for_handlers(is_awaited: bool, saver: Any) -> None:
+    helper = create_agent(Fake(responses=[calling(call("double", "9", n=1)), AIMessage("ok")]), [double], name="helper")
+    delegating = calling(call("task", "1", description="do", subagent_type="helper"), call("double", "2", n=2))
+    subagent: Any = {"name": "helper", "description": "h", "runnable": helper}
+    main, keeping = Fake(responses=[delegating, AIMessage("done")]), Keeping()
+    app = create_deep_agent(main, [double], subagents=[subagent], checkpointer=saver)
+
+    config: Any = {"configurable": {"thread_id": str(is_awaited)}, "callbacks": [keeping]}
+    _ = asyncio.run(app.ainvoke({"messages": "hi"}, config)) if is_awaited else app.invoke({"messages": "hi"}, config)
+
+    runs = keeping.tree.runs
+    (inner,) = keeping.tree.named("helper")
+    around = runs[inner["parent"]]
+    assert "tools" == around["name"]
+    assert keeping.tree.named("LangGraph") == [runs[around["parent"]]]
+    assert ["double", "double"] == [one["name"] for one in runs.values() if one["kind"] == "tool"]
+    lying = [runs[one["parent"]]["name"] for one in runs.values() if one["kind"] == "chat"]
+    assert ["model"] * 4 == lying
+    assert all("output" in one["end"] for one in runs.values())
