@@ -17,8 +17,21 @@ from pregel.checkpoint.base import BaseCheckpointSaver, DeltaChannelHistory
 from pregel.checkpoint.chunks import ChunkPage, ChunkTail, chunks_flow, tail_flow
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.lease import LEASE
-from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
+from pregel.checkpoint.records import (
+    Append,
+    EventRow,
+    Hold,
+    Load,
+    Opened,
+    Page,
+    Receipt,
+    Saved,
+    Sent,
+    Status,
+    ThreadRow,
+)
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
+from pregel.checkpoint.waits import due_flow, events_flow, send_flow
 from pregel.config import RunnableConfig
 from pregel.errors import AsyncOnlyError
 from pregel.flow import Flow
@@ -112,6 +125,15 @@ class AsyncJournalSaver(JournalSaver):
 
     async def achunk_tail(self, thread: str) -> ChunkTail:
         return await self.aread(tail_flow(thread))
+
+    async def asend(self, thread: str, event: EventRow) -> Sent:
+        return await self.awrite(send_flow(thread, event))
+
+    async def aevents(self, thread: str) -> Sequence[EventRow]:
+        return await self.aread(events_flow(thread))
+
+    async def adue(self, now: float, limit: int | None = None) -> Sequence[tuple[str, str]]:
+        return await self.aread(due_flow(now, limit))
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         return await self.aread(flows.threads_flow(status, limit))

@@ -100,6 +100,12 @@ def append_flow(append: Append, clock: Clock) -> Flow[Receipt]:
         )
         if rows
     ]
+    if append.claim is not None and append.claim.rouses:
+        rest.append(Many("add_roused", [(1,)]))
+    if append.claim is not None and append.claim.taken:
+        rest.append(Many("add_taken", [(id,) for id in append.claim.taken]))
+    if append.release is not None and append.release.waits:
+        rest.append(Many("add_waits", append.release.waits))
     rows = yield Atomic(append.thread, _head(append, clock), rest)
     if rows:
         return Receipt(True, thread_row(rows[0]))
@@ -404,6 +410,8 @@ def delete_flow(thread: str, digest: bytes, now: float) -> Flow[None]:
 
 
 DELETES = (
+    "delete_waits",
+    "delete_events",
     "delete_chunks",
     "delete_writes",
     "delete_values",

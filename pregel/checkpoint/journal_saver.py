@@ -35,10 +35,23 @@ from pregel.checkpoint.ledger import Ledger
 from pregel.checkpoint.news import AsyncNews, AsyncPauses, News, Pauses
 from pregel.checkpoint.pages import Pages, asked_page
 from pregel.checkpoint.recent import RecentLists
-from pregel.checkpoint.records import Append, Hold, Load, Opened, Page, Receipt, Saved, Status, ThreadRow
+from pregel.checkpoint.records import (
+    Append,
+    EventRow,
+    Hold,
+    Load,
+    Opened,
+    Page,
+    Receipt,
+    Saved,
+    Sent,
+    Status,
+    ThreadRow,
+)
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.shapes import tuple_of
 from pregel.checkpoint.verify import Finding
+from pregel.checkpoint.waits import due_flow, events_flow, send_flow
 from pregel.config import RunnableConfig
 from pregel.errors import InvalidInputError
 from pregel.flow import Flow
@@ -140,6 +153,18 @@ class JournalSaver(BaseCheckpointSaver[str]):
     def chunk_tail(self, thread: str) -> ChunkTail:
         """Where a thread's chunks end, and which of them are pending."""
         return self.read(tail_flow(thread))
+
+    def send(self, thread: str, event: EventRow) -> Sent:
+        """Put an event into a thread's mailbox; it needs no authority, and does no harm twice."""
+        return self.write(send_flow(thread, event))
+
+    def events(self, thread: str) -> list[EventRow]:
+        """The events of a thread that nobody has taken yet, in the order in which they were sent."""
+        return self.read(events_flow(thread))
+
+    def due(self, now: float, limit: int | None = None) -> list[tuple[str, str]]:
+        """(thread, its graph) of the threads that rest for a time that has come by now, or an event that is there."""
+        return self.read(due_flow(now, limit))
 
     def listen(self) -> AbstractContextManager[News]:
         """What wakes those who follow a thread, for as long as they do."""
@@ -274,6 +299,18 @@ class JournalSaver(BaseCheckpointSaver[str]):
     async def achunk_tail(self, thread: str) -> ChunkTail:
         """Async twin of `chunk_tail`."""
         return await self._hop(self.chunk_tail, thread)
+
+    async def asend(self, thread: str, event: EventRow) -> Sent:
+        """Async twin of `send`."""
+        return await self._hop(self.send, thread, event)
+
+    async def aevents(self, thread: str) -> Sequence[EventRow]:
+        """Async twin of `events`."""
+        return await self._hop(self.events, thread)
+
+    async def adue(self, now: float, limit: int | None = None) -> Sequence[tuple[str, str]]:
+        """Async twin of `due`."""
+        return await self._hop(self.due, now, limit)
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         """Async twin of `threads`."""

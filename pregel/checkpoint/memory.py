@@ -29,6 +29,7 @@ from pregel.checkpoint.memory_rows import Branch, Thread
 from pregel.checkpoint.records import (
     Append,
     CheckpointRow,
+    EventRow,
     Hold,
     Load,
     Opened,
@@ -148,6 +149,8 @@ class InMemorySaver(JournalSaver):
             thread.asked = ""
         thread.run, thread.owner, thread.ttl = append.run, claim.owner, claim.ttl
         thread.status, thread.reason = "running", ""
+        if claim.rouses or claim.taken:
+            thread.rouse(claim.taken)
         thread.graph = claim.graph or thread.graph
         return thread
 
@@ -386,6 +389,33 @@ class InMemorySaver(JournalSaver):
 
     def _do_add_writes(self, tno: int, *row: Any) -> None:
         self._numbers[tno].add_write(WriteRow(*row))
+
+    # Events.
+
+    def _do_event(self, tno: int, id: str) -> list[Row]:
+        return [(1,)] if id in self._numbers[tno].events else []
+
+    def _do_awaited(self, tno: int, name: str) -> list[Row]:
+        return [(wait.key,) for wait in self._numbers[tno].waits if wait.name == name]
+
+    def _do_send_event(self, tno: int, *row: Any) -> None:
+        self._numbers[tno].events[row[0]] = EventRow(*row)
+
+    def _do_count_event(self, tno: int) -> None:
+        self._numbers[tno].inbox += 1
+
+    def _do_events(self, tno: int) -> list[Row]:
+        found = [event for event in self._numbers[tno].events.values() if event is not None]
+        return [*sorted(found, key=lambda event: (event.at, event.id))]
+
+    def _do_due(self, now: float, limit: int | None) -> list[Row]:
+        return [(one.thread, one.graph) for one in self._threads.values() if one.is_due(now)][:limit]
+
+    def _do_delete_waits(self, tno: int) -> None:
+        self._numbers[tno].waits = ()
+
+    def _do_delete_events(self, tno: int) -> None:
+        self._numbers[tno].events.clear()
 
     # Housekeeping.
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from bisect import insort
+from collections.abc import Sequence
 
 from pregel.checkpoint.chunks import StoredChunks
 from pregel.checkpoint.flows import Row, owner_text
 from pregel.checkpoint.keys import id_text
 from pregel.checkpoint.late import LateLedger, Said
-from pregel.checkpoint.records import Append, CheckpointRow, Owner, ThreadRow, ValueRow, WriteRow
+from pregel.checkpoint.records import Append, CheckpointRow, EventRow, Owner, ThreadRow, ValueRow, WaitRow, WriteRow
 from pregel.errors import InternalError
 
 
@@ -61,6 +62,8 @@ class Thread:
         self.teller: LateLedger | None = None  # of the last turn
         self.writes: dict[tuple[int, bytes], dict[tuple[bytes, int], WriteRow]] = {}
         self.chunks: dict[int, StoredChunks] = {}  # by their last offset, in order
+        self.waits: Sequence[WaitRow] = ()
+        self.events: dict[str, EventRow | None] = {}  # by id, in the order in which they came; None: taken
 
     def columns(self) -> Row:
         """The thread as the statement `thread` shows it."""
@@ -134,6 +137,22 @@ class Thread:
         if append.release is not None:
             self.run, self.owner, self.crashes = None, None, 0
             self.status, self.reason = append.release.status, append.release.reason
+            if append.release.waits:
+                self.waits = append.release.waits
+
+    def rouse(self, taken: Sequence[str]) -> None:
+        """The thread rests no more, and whoever takes it up has taken these events."""
+        self.waits = ()
+        self.events.update(dict.fromkeys(taken))
+
+    def is_due(self, now: float) -> bool:
+        """Whether what it rests for has come."""
+        events = [event for event in self.events.values() if event is not None] if self.waits else ()
+        return self.run is None and any(
+            (wait.due is not None and wait.due <= now)
+            or any(event.name == wait.name and wait.key in (None, event.key) for event in events)
+            for wait in self.waits
+        )
 
     def hears(self, ledger: LateLedger) -> list[Said]:
         """Where what this ledger says now is kept."""

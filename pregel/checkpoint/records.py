@@ -48,6 +48,10 @@ ROLLED_BACK = RunDisplaced("rollback").reason
 # -- what the engine says and hears ------------------------------------------------------------------------------------
 
 
+class Mail(NamedTuple):
+    """The events of the thread that nobody has taken yet."""
+
+
 @dataclass(slots=True)
 class Load:
     """One checkpoint of a namespace: `checkpoint`, or else the newest (before the id `before` when that is given)."""
@@ -306,6 +310,35 @@ class WriteRow(NamedTuple):
     child: bytes | None = None
 
 
+class WaitRow(NamedTuple):
+    """A wait: the id of its question, the event's name (empty: a timer) and key, when it is due in unix seconds."""
+
+    id: str
+    name: str
+    key: str | None
+    due: float | None
+
+
+class EventRow(NamedTuple):
+    """An event that nobody has taken yet; `type` and `blob` are its value."""
+
+    id: str
+    name: str
+    key: str | None
+    at: float
+    type: str
+    blob: bytes
+
+
+class Sent(NamedTuple):
+    """What became of an event. `keys`: of the waits for this name, none of which takes it; then it was not stored."""
+
+    found: bool  # the thread
+    repeated: bool = False  # an event with this id was sent before
+    awaited: bool = False  # a wait takes it
+    keys: Sequence[str | None] = ()
+
+
 @dataclass(slots=True)
 class Claim:
     """Take the thread: only if (epoch, seq, gen) are as loaded and it is free, or its owner is `dead`."""
@@ -318,6 +351,8 @@ class Claim:
     graph: str = ""
     pin: bytes | None = None  # the checkpoint on which the run starts: the root graph's newest, as loaded
     heard: str = ""  # the ticket of one who waits that the thread was loaded with; one that came later is kept
+    rouses: bool = False  # the thread rested with waits, which are over or will be said again
+    taken: Sequence[str] = ()  # the events that it takes
 
 
 @dataclass(slots=True)
@@ -326,6 +361,7 @@ class Release:
 
     status: Status
     reason: str = ""
+    waits: Sequence[WaitRow] = ()  # what the thread rests for
 
 
 @dataclass(slots=True, init=False)

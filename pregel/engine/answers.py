@@ -27,12 +27,14 @@ def bind(
     handed_down: Mapping[str, Any],
 ) -> dict[str, dict[str, Any]]:
     """task id -> {interrupt id: answer} for the answers of this call."""
-    if resume is None and not handed_down:
+    came = frame.run.outcomes if frame.is_root else {}
+    if resume is None and not handed_down and not came:
         return {}
     questions = open_questions(saved, answers)
-    given = {id: answer for id, answer in handed_down.items() if id in questions}
+    given = {id: answer for id, answer in (*handed_down.items(), *came.items()) if id in questions}
     if resume is not None:
-        new = answers_to(frame, questions, resume, answered=any(answers.values()))
+        asked = {id: task for id, task in questions.items() if id not in frame.run.waits}  # nobody answers a wait
+        new = answers_to(frame, asked, resume, answered=any(answers.values()))
         _check_types(new)
         given.update(new)
     bound: dict[str, dict[str, Any]] = {}

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from pregel.checkpoint import lease
@@ -50,6 +50,7 @@ class Authority:
     acts = False  # whether this process knows it as a run that may act on the thread
     goes_back: str | None = None  # where it starts if it rolls one back itself; empty for the very beginning
     asked = ""  # what another run asks of this one
+    taken: Sequence[str] = ()  # the events that the claim takes
     ended = ""  # why this run's authority is over, when it was taken
     parked: Callable[[object], bool] | None = None  # of a stream: whether nobody pulls it
     stands_back: Callable[[ThreadRow], bool] | None = None  # of one that waits: whether others come first
@@ -77,7 +78,9 @@ class Authority:
         start = row.pin if row.is_rolled_back else self.head
         start = start if self.goes_back is None else self.goes_back
         pin = id_bytes(start) if start else None
-        return Claim(row.epoch, row.gen, lease.this_owner(), dead, self.lease, pin=pin, heard=row.asked)
+        claim = Claim(row.epoch, row.gen, lease.this_owner(), dead, self.lease, pin=pin, heard=row.asked)
+        claim.rouses, claim.taken = row.status == "waiting", self.taken
+        return claim
 
     def may_begin(self) -> bool:
         """Whether the run that the thread was loaded with is known to be over; ThreadBusy when it may go on.

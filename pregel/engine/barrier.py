@@ -79,6 +79,8 @@ class Barrier:
         self.open = set(ready)
         self.finished = [] if ready is tasks else [task for task in tasks if task.writes_stored]
         self.unsaved: list[TaskWrites] = []
+        if ready is not tasks:
+            self.paused = [(task, task.asleep) for task in tasks if task.asleep]
 
     def gather(self, step: Step, heard: Sequence[Event] | None) -> Flow[Step]:
         """Start what must run and hear of all of it; the step that carries what is still to be stored.

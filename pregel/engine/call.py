@@ -188,7 +188,7 @@ class Call:
 
     def frame(self, kind: type[Journal]) -> Frame:
         """A root frame with a run of its own."""
-        ids = Ids(clock, random.getrandbits(48))
+        ids = Ids(self.graph.clock or clock, random.getrandbits(48))
         journal: Journal | None = None
         if self.journaled:
             place = self.config.get("configurable") or {}
@@ -217,6 +217,7 @@ class Call:
         home, answers = "", None
         if self.nested is not None:
             home, answers = f"{self.nested.id}:{self.nested.count('graph')}", self.nested.answers
+            run.waits = self.nested.frame.run.waits
         frame = Frame(run, self.graph, self.ns, output_keys=self.output_keys, home=home, answers=answers)
         frame.inside = self.nested
         return frame

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from pregel.checkpoint.records import Load, Lone, Opened, Page, Release, Save, TaskWrites
+from pregel.checkpoint.records import Load, Lone, Mail, Opened, Page, Release, Save, TaskWrites
 from pregel.types import Interrupt
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Step:
     cancel: Sequence[tuple[Task, bool]] = ()
     after: Sequence[tuple[float, bool, Event]] = ()  # seconds, jitter, event
 
-    def __init__(self, *, load: Sequence[Load | Page] = (), wait: bool = True) -> None:
+    def __init__(self, *, load: Sequence[Load | Page | Mail] = (), wait: bool = True) -> None:
         self.load = load
         self.writes: list[TaskWrites] = []
         self.saves: list[Save | Lone] = []
@@ -212,7 +212,7 @@ class Loaded(Event):
 
     __slots__ = ("opened", "pages", "requests")
 
-    def __init__(self, requests: list[Load | Page], opened: Opened | None, pages: list[Any]) -> None:
+    def __init__(self, requests: list[Load | Page | Mail], opened: Opened | None, pages: list[Any]) -> None:
         self.requests, self.opened, self.pages = requests, opened, pages
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pregel.engine.running import Running
     from pregel.engine.task import Task
     from pregel.types import Interrupt
+    from pregel.waits import Wait
 
 NO_ANSWERS: Mapping[str, Any] = {}
 LIVE = frozenset(("custom", "messages", "tools"))  # modes that node code writes to while it runs
@@ -58,6 +59,7 @@ class Run:
         "modes",
         "multiplex",
         "multiplexed",
+        "outcomes",
         "post",
         "replay",
         "shows_calls",
@@ -65,6 +67,7 @@ class Run:
         "store",
         "subgraphs",
         "thread",
+        "waits",
     )
 
     def __init__(
@@ -106,6 +109,8 @@ class Run:
         self.died = False  # the process that ran this thread before died in the middle of it
         self.around = around  # tokens of the runs in whose nodes this one runs
         self.replay: Replay | None = None  # what persistent subgraphs go back to
+        self.waits: dict[str, Wait] = {}  # as they were first stored, by the id of their question
+        self.outcomes: Mapping[str, Any] = NO_ANSWERS  # what has come of those that are over
         self.host: Host | None = None  # the driver, which hears what running tasks call
         self.multiplex: Multiplex  # set by the family, which may be needed only when a node calls a graph
         self.multiplexed = False

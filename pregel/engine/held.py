@@ -13,11 +13,11 @@ from pregel.channels import MISSING
 from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
 from pregel.checkpoint.keys import task_text
-from pregel.checkpoint.records import CONTROL, Load, Opened, Page, Save, Saved, TaskWrites, Write
+from pregel.checkpoint.records import CONTROL, Load, Mail, Opened, Page, Save, Saved, TaskWrites, Write
 
 
 def with_held(
-    requests: Sequence[Load | Page], opened: Opened, saves: Mapping[str, Save], writes: Iterable[TaskWrites]
+    requests: Sequence[Load | Page | Mail], opened: Opened, saves: Mapping[str, Save], writes: Iterable[TaskWrites]
 ) -> Opened:
     """What was loaded, with the newest checkpoints that are held in the place of the stored ones."""
     loads = [request for request in requests if isinstance(request, Load)]

@@ -31,6 +31,7 @@ from pregel.checkpoint.records import (
     Append,
     Load,
     Lone,
+    Mail,
     Opened,
     Page,
     Receipt,
@@ -95,7 +96,7 @@ class Journal(Authority):
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
-    def took(self, requests: Sequence[Load | Page], opened: Opened | None, pages: list[Any]) -> Loaded:
+    def took(self, requests: Sequence[Load | Page | Mail], opened: Opened | None, pages: list[Any]) -> Loaded:
         """Take in what a load found."""
         if opened is not None:
             self.ledger.open(opened)
@@ -250,12 +251,14 @@ class BlockingJournal(Journal):
         """What drives the run: a thread."""
         return threading.get_ident()
 
-    def load(self, requests: Sequence[Load | Page]) -> Loaded:
+    def load(self, requests: Sequence[Load | Page | Mail]) -> Loaded:
         """Answer a step's loads in one round trip."""
         self.flush()  # a persistent subgraph loads what this very run has queued
         loads = [request for request in requests if isinstance(request, Load)]
         opened = self.saver.load(self.thread, loads, self.names) if loads else None
-        pages = [self.saver.page(self.thread, request) for request in requests if isinstance(request, Page)]
+        pages: list[Any] = [self.saver.page(self.thread, request) for request in requests if isinstance(request, Page)]
+        if requests[0].__class__ is Mail:
+            pages = [self.saver.events(self.thread)]
         return self.took(requests, opened, pages)
 
     def store(self, step: Step) -> None:

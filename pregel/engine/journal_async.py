@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pregel.checkpoint import lease
-from pregel.checkpoint.records import Append, Load, Lone, Page, Save, TaskWrites
+from pregel.checkpoint.records import Append, Load, Lone, Mail, Page, Save, TaskWrites
 from pregel.engine import moments
 from pregel.engine.effects import Loaded, Step
 from pregel.engine.journal import Journal
@@ -34,12 +34,16 @@ class AwaitingJournal(Journal):
         """What drives the run: an asyncio task, by its number, since a reference would make a cycle."""
         return id(asyncio.current_task())
 
-    async def load(self, requests: Sequence[Load | Page]) -> Loaded:
+    async def load(self, requests: Sequence[Load | Page | Mail]) -> Loaded:
         """Answer a step's loads in one round trip."""
         await self.flush()
         loads = [request for request in requests if isinstance(request, Load)]
         opened = await self.saver.aload(self.thread, loads, self.names) if loads else None
-        pages = [await self.saver.apage(self.thread, request) for request in requests if isinstance(request, Page)]
+        pages: list[Any] = [
+            await self.saver.apage(self.thread, request) for request in requests if isinstance(request, Page)
+        ]
+        if requests[0].__class__ is Mail:
+            pages = [await self.saver.aevents(self.thread)]
         return self.took(requests, opened, pages)
 
     def store(self, step: Step) -> Awaitable[None] | None:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from pregel.checkpoint.records import ATTEMPT, Release, Status
+from pregel.checkpoint.records import ATTEMPT, Status
 from pregel.constants import LIFECYCLE
 from pregel.engine.apply import apply
 from pregel.engine.barrier import Barrier, row_of, run_pure, take_in
@@ -27,7 +27,8 @@ from pregel.engine.resume import Entry, Opening, begin
 from pregel.engine.show import interrupt_update, paused, resumed, state_values, touches
 from pregel.engine.task import Task, Tries, handling
 from pregel.engine.trace import show_checkpoint
-from pregel.engine.watch import show_planned, show_values
+from pregel.engine.waiting import release_of
+from pregel.engine.watch import show_paused, show_planned, show_values
 from pregel.errors import GraphRecursionError, JoinStarvedError, NoCheckpointerError, RunDisplaced, StoredError, told
 from pregel.types import Command
 
@@ -163,7 +164,7 @@ def close(
     """
     if frame.journal is not None and frame.is_root:
         why = f"{type(error).__name__}: {told(error, str)}" if error else ""
-        step.release = Release(THREAD_STATUS[status], reason or why)
+        step.release = release_of(THREAD_STATUS[status], reason or why, asked)
     if frame.traced and step.saves:
         show_checkpoint(frame, step, plan(frame.plan, frame), None)
     last: Step | None = None
@@ -213,6 +214,8 @@ def _reuse(frame: Frame, tasks: list[Task], opening: Opening, step: Step) -> tup
         elif (error := opening.handled.get(task.id)) is not None and task.node.error_handler:
             task.writes, task.writes_stored, task.handled = [], True, True
             step_tasks.append(handling(task, StoredError(error)))
+        elif (waits := opening.asleep.get(task.id)) is not None:
+            task.asleep = waits
         else:
             _count_attempts(frame, task, opening, step)
             ready.append(task)
@@ -267,10 +270,17 @@ def _unapplied(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
         return (yield from close(frame, step, "failed", error=_unanswerable(barrier)))
     _fold_finished(frame, barrier.in_order, step)
     asked = tuple(question for questions in barrier.asked for question in questions)
+    for task, questions in barrier.paused:
+        if task.asleep:
+            show_paused(frame, step, task, questions)
     if frame.is_root and LIFECYCLE in frame.run.modes:
         step.emit.append(paused(frame, "pending", asked))
     if not asked:
         _show_breakpoint(frame, step)
+    if frame.is_root and not barrier.ready and not step.writes and not step.saves:  # it waits still: all is stored
+        step.claim = step.wait = False
+        yield step
+        return Result("interrupted", final_values(frame), asked)
     return (yield from close(frame, step, "interrupted", asked=asked))
 
 

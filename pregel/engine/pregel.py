@@ -50,6 +50,8 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable):
     makes_calls = True  # code that refers to it does
     operation = "invoke_workflow"  # what traces call a run of it
     has_async = True
+    clock: Callable[[], int] | None = None
+    """Unix time in ticks of 100 ns, by which waits are due and ids are made; may be set. None: the machine's."""
     hand_over: Callable[[Any, Any], Any] | None = None
     """(input, values) -> what a node that calls this graph in a run gets and what is stored for it, in their place."""
 

@@ -23,7 +23,7 @@ from pregel.engine.journal import BlockingJournal, Journal
 from pregel.engine.recorder import MANY, MOMENT, Recorder, ends_of
 
 if TYPE_CHECKING:
-    from pregel.checkpoint.records import Load, Lone, Page, Save, TaskWrites
+    from pregel.checkpoint.records import Load, Lone, Mail, Page, Save, TaskWrites
     from pregel.engine.effects import Chunk, Loaded, Step
     from pregel.engine.frame import Post
     from pregel.engine.running import Running
@@ -105,7 +105,7 @@ class RecordingJournal(Recording, BlockingJournal):
         super().__init__(*args, **kwargs)
         self._turn = threading.RLock()
 
-    def load(self, requests: Sequence[Load | Page]) -> Loaded:
+    def load(self, requests: Sequence[Load | Page | Mail]) -> Loaded:
         loaded = super().load(requests)
         if not self.claimed:
             self.record.starts_from(self.saver.chunk_tail(self.thread), self.row)

@@ -12,7 +12,7 @@ from pregel.engine.recorder import MOMENT
 from pregel.engine.recording import Recording
 
 if TYPE_CHECKING:
-    from pregel.checkpoint.records import Load, Page
+    from pregel.checkpoint.records import Load, Mail, Page
     from pregel.engine.effects import Loaded, Step
 
 
@@ -28,7 +28,7 @@ class AwaitingRecordingJournal(Recording, AwaitingJournal):
         self.loop = asyncio.get_running_loop()
         self._turn = asyncio.Lock()
 
-    async def load(self, requests: Sequence[Load | Page]) -> Loaded:
+    async def load(self, requests: Sequence[Load | Page | Mail]) -> Loaded:
         loaded = await super().load(requests)
         if not self.claimed:
             self.record.starts_from(await self.saver.achunk_tail(self.thread), self.row)

@@ -40,6 +40,7 @@ from pregel.engine.ids import NULL_TASK, Lineage
 from pregel.engine.input import empty_command, input_writes
 from pregel.engine.pending import open_questions, outside_of, rewinds_of, stored_failures, stored_results
 from pregel.engine.plan import INTERRUPT_SEEN, START, plan
+from pregel.engine.waiting import asleep, outcomes_flow
 from pregel.errors import (
     CheckpointNotFoundError,
     InvalidUpdateError,
@@ -47,7 +48,7 @@ from pregel.errors import (
     PregelError,
     ReplayMismatchError,
 )
-from pregel.types import Command
+from pregel.types import Command, Interrupt
 
 if TYPE_CHECKING:
     from pregel.engine.journal import Journal
@@ -96,14 +97,16 @@ class Opening:
     """Where a frame starts from: the records that wait, and what is stored of its tasks, by task id.
 
     `attempts`: how often they were tried (see `Tries`). `handled`: the failures, as text, that are an error handler's.
-    `died`: the process that ran these tasks died. `saved`: the checkpoint that it goes on from, where that is shown.
-    `first`: the first superstep, START's, in place of the input, when nobody is told of either.
+    `asleep`: those that wait still, and for what. `died`: the process that ran them died. `saved`: the checkpoint
+    that it goes on from, where that is shown. `first`: the first superstep, START's, in place of the input, when nobody
+    is told of either.
     """
 
     pending: Mapping[str, list[Write]] = {}
     answers: Mapping[str, dict[str, Any]] = {}
     attempts: Mapping[str, list[Any]] = {}
     handled: Mapping[str, str] = {}
+    asleep: Mapping[str, tuple[Interrupt, ...]] = {}
     died = False
     first: Input | None = None
 
@@ -115,11 +118,12 @@ class Opening:
     @property
     def is_bare(self) -> bool:
         """Whether nothing is known of any task."""
-        return not (self.pending or self.answers or self.attempts or self.handled or self.died)
+        return not (self.pending or self.answers or self.attempts or self.handled or self.asleep or self.died)
 
     def forget(self) -> None:
         """The step that these were about is over."""
         self.pending, self.answers, self.attempts, self.handled, self.died = {}, {}, {}, {}, False
+        self.asleep = {}
 
 
 def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
@@ -138,6 +142,8 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
         saved, head = opened.saved[0], opened.heads.get(frame.ns, "")
         if entry.resuming and entry.checkpoint is None and saved is not None and not _is_of_this_task(frame, saved):
             saved = (yield from _of_this_task(frame)) or saved
+    if frame.is_root and saved is not None and entry.checkpoint is None and _resumes(entry):
+        yield from outcomes_flow(frame, saved)
     failure: Exception
     try:
         return _open(frame, entry, saved, head)
@@ -170,6 +176,11 @@ def _rolled_back(journal: Journal, entry: Entry, opened: Opened) -> Flow[tuple[E
         journal.ledger.open(opened)
         return entry, opened
     return entry._replace(checkpoint=pin or None, anew=not pin), found
+
+
+def _resumes(entry: Entry) -> bool:
+    """Whether it goes on with the work that is pending."""
+    return entry.input is None or isinstance(entry.input, Command)
 
 
 def _goes_on(given: Any) -> bool:
@@ -297,6 +308,7 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
     opening = Opening(step, resumed=True, saved=saved if frame.traced else None)
     opening.pending, opening.answers = pending, answers
     if not replaying:
+        opening.asleep = asleep(saved, answers)
         opening.attempts, opening.handled = stored_failures(saved)
         opening.died = frame.run.died
         if frame.is_root and (rewinds := rewinds_of(saved)):

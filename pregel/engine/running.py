@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pregel.engine.future import CallFuture
     from pregel.engine.node import PregelNode
     from pregel.engine.task import Tries
+    from pregel.waits import Wait
 
 TICKS = 10_000_000  # a second, as a run's clock counts
 
@@ -50,6 +51,7 @@ class Running:
     parent: Running | None = None  # the task that calls this one, if it is a call
     outside = False  # it writes what an update from outside gives; its node does not run
     asked: tuple[Interrupt, ...] = ()
+    asleep: tuple[Interrupt, ...] = ()  # what it waits for still, so that it does not run
     closed = False
     went_on = False  # this attempt has come to something that was not recorded before
     met: set[str] | None = None  # what it has come to of what was: keys of values, paths of calls
@@ -103,6 +105,17 @@ class Running:
             if id in self.answers:
                 return self.answers[id]
             raise self.asks(Interrupt(value, id))
+
+    def wait(self, made: Callable[[float], Wait]) -> Any:
+        """What came of the next wait of this task; raises GraphInterrupt when it is not over."""
+        from pregel.engine.waiting import wait_of
+
+        scope = question_scope.get()
+        with _ASKING:
+            id = self.question_id(scope, self.count(f"question {scope}"))
+            if id in self.answers:
+                return self.answers[id]
+            raise self.asks(Interrupt(wait_of(self, id, made), id))
 
     def _ask_typed(self, id: str, value: Any, schema: Any) -> Any:
         from pregel.engine.pydantic_answers import json_schema, remember, validated

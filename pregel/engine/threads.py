@@ -23,6 +23,7 @@ from pregel.engine.call import Call
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.rewind import rewind_flow
 from pregel.engine.settle import effects_flow, settle_flow
+from pregel.engine.thread_waits import Wakes
 from pregel.engine.tries import adriven, awaiting_journal, driven, let_go
 from pregel.errors import CannotResumeError, InvalidInputError, NotBuiltError, ThreadBusy, ThreadNotFoundError
 from pregel.flow import on_thread
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Threads:
+class Threads(Wakes):
     """The threads of one graph's saver. `app.threads.list()`, `app.threads.status("1")`, and so on."""
 
     def __init__(self, graph: Pregel) -> None:

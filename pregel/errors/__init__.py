@@ -34,6 +34,7 @@
     │   ├── CannotResumeError
     │   ├── CannotRewindError
     │   ├── UnknownEffectError
+    │   ├── EventMismatchError
     │   ├── OutsideRunError (RuntimeError)
     │   ├── AsyncOnlyError (TypeError)
     │   ├── MissingExtraError (ModuleNotFoundError)
@@ -120,6 +121,7 @@ from pregel.errors.usage import (
     CheckpointNotFoundError,
     ConcurrentUpdateError,
     EmptyInputError,
+    EventMismatchError,
     InvalidInputError,
     InvalidRouteError,
     InvalidUpdateError,
@@ -159,6 +161,7 @@ __all__ = [
     "EmptyChannelError",
     "EmptyInputError",
     "ErrorCode",
+    "EventMismatchError",
     "GraphBubbleUp",
     "GraphDrained",
     "GraphInterrupt",

@@ -196,6 +196,12 @@ class UnknownEffectError(UsageError):
         self.effect_ids = tuple(effect_ids)
 
 
+class EventMismatchError(UsageError):
+    """The thread waits for this event with another key; the event was not stored, and the wait goes on."""
+
+    code = "EVENT_MISMATCH"
+
+
 class OutsideRunError(UsageError, RuntimeError):
     """This can only be called from inside a running node."""
 

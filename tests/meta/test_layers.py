@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "callbacks",
         "tokens",
         "telemetry",
+        "waits",
     ),
     ("checkpoint", "store", "cache", "stream"),
     ("engine",),

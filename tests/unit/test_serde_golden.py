@@ -31,6 +31,7 @@ from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.checkpoint.serde.objects import USER_CODES
 from pregel.messages import AIMessage, HumanMessage
 from pregel.types import Command, Interrupt, Overwrite, PregelTask, Send, StateSnapshot, StateUpdate, TimeoutPolicy
+from pregel.waits import Event, Wait
 
 FILE = Path(__file__).parents[1] / "golden" / "serde.json"
 
@@ -117,6 +118,8 @@ VALUES: dict[str, Any] = {
     "task": PregelTask("id", "n", ("p",)),
     "update": StateUpdate({"a": 1}, "n"),
     "delta": DeltaSnapshot([1]),
+    "wait": Wait("paid", "7", datetime(2026, 12, 1, tzinfo=UTC)),
+    "event": Event("1", "paid", [7], None, datetime(2026, 12, 1, tzinfo=UTC)),
     "attrs": Defined("a"),
     "kind of text": Text("a"),
     "array": np.array([[1, 2], [3, 4]], dtype="<i4", order="F"),

@@ -30,6 +30,7 @@ import msgpack  # type: ignore[import-untyped]
 from pregel.channels import DeltaSnapshot
 from pregel.question import Interrupt
 from pregel.types import Command, Overwrite, PregelTask, Send, StateSnapshot, StateUpdate, TimeoutPolicy
+from pregel.waits import Event, Wait
 
 T = TypeVar("T")
 
@@ -302,6 +303,8 @@ TABLE: dict[type, Codec] = {
         names=("run_timeout", "idle_timeout", "refresh_on"),
     ),
     DeltaSnapshot: record(56, DeltaSnapshot, "value"),
+    Wait: record(57, Wait, "name", "key", "due"),
+    Event: record(58, Event, "id", "name", "value", "key", "sent_at"),
 }
 
 BY_CODE: dict[int, Codec] = {codec.code: codec for codec in TABLE.values()}

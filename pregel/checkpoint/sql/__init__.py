@@ -42,7 +42,20 @@ def statements(file: str, package: str = __name__) -> dict[str, str]:
     return {head[1]: text[head.end() : end].strip() for head, end in zip(heads, ends, strict=True)}
 
 
-GUARDS = frozenset({"append", "release", "claim", "create", "standing", "add_chunks", "add_marks"})
+GUARDS = frozenset(
+    {
+        "append",
+        "release",
+        "claim",
+        "create",
+        "standing",
+        "add_chunks",
+        "add_marks",
+        "add_roused",
+        "add_taken",
+        "add_waits",
+    }
+)
 """The statements of an append, which each saver performs in its own way."""
 
 _ASKED = """
@@ -54,6 +67,7 @@ _ASKED = """
     heads namespaces value_keys named_places threads_of_run stale set_parent rewrite_checkpoint bump_gen
     prune_checkpoints prune_writes delete_writes_of delete_value promote_cache drop_namespace sweep_tombstones
     copy_thread copy_namespaces copy_checkpoints copy_values copy_writes
+    event awaited send_event count_event events due delete_waits delete_events
     chunks chunk_end pending_chunks empty_chunks drop_chunks delete_chunks copy_chunks
 """
 ASKED = frozenset(_ASKED.split())

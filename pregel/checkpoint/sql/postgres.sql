@@ -229,6 +229,48 @@ RETURNING pg_notify('pregel_chunks', tno::text)
 UPDATE pregel_chunks c SET state = u.state
 FROM t JOIN unnest($1::bigint[], $2::integer[]) u (last, state) ON true WHERE c.tno = t.tno AND c.last = u.last
 
+-- add_roused: the waits of a thread that is taken up
+DELETE FROM pregel_waits w WHERE w.tno IN (SELECT t.tno FROM t JOIN unnest($1::integer[]) u (one) ON true)
+
+-- add_taken: events that are taken; their ids stay
+UPDATE pregel_events e SET taken = true, type = '', blob = ''
+FROM t JOIN unnest($1::text[]) u (id) ON true WHERE e.tno = t.tno AND e.id = u.id
+
+-- add_waits: what a thread rests for
+INSERT INTO pregel_waits (tno, id, name, key, due)
+SELECT t.tno, u.id, u.name, u.key, u.due
+FROM t JOIN unnest($1::text[], $2::text[], $3::text[], $4::float8[]) u (id, name, key, due) ON true
+ON CONFLICT (tno, id) DO UPDATE SET due = excluded.due
+
+-- event: whether an event of this id was sent to a thread
+SELECT 1 FROM pregel_events WHERE tno = $1 AND id = $2
+
+-- awaited: the keys of the waits of a thread for events of a name
+SELECT key FROM pregel_waits WHERE tno = $1 AND name = $2
+
+-- send_event: an event for a thread
+INSERT INTO pregel_events (tno, id, name, key, at, type, blob) VALUES ($1, $2, $3, $4, $5, $6, $7)
+
+-- count_event: that something was sent to a thread
+UPDATE pregel_threads SET inbox = inbox + 1 WHERE tno = $1
+
+-- events: what was sent to a thread and nobody has taken, in the order in which it came
+SELECT id, name, key, at, type, blob FROM pregel_events WHERE tno = $1 AND NOT taken ORDER BY at, id
+
+-- due: threads that rest for a time that has come by $1, or for an event that is there
+SELECT t.thread, t.graph FROM pregel_threads t WHERE t.run IS NULL AND t.tno IN (
+    SELECT w.tno FROM pregel_waits w WHERE w.due <= $1
+    UNION
+    SELECT w.tno FROM pregel_events e JOIN pregel_waits w ON w.tno = e.tno AND w.name = e.name
+    WHERE NOT e.taken AND (w.key IS NULL OR w.key = e.key)
+) ORDER BY t.tno LIMIT $2
+
+-- delete_waits: the waits of a thread
+DELETE FROM pregel_waits WHERE tno = $1
+
+-- delete_events: the events of a thread
+DELETE FROM pregel_events WHERE tno = $1
+
 -- chunks: the chunks of a thread from an offset on
 SELECT last, n, epoch, attempt, state, node, run_id, at, blob FROM pregel_chunks
 WHERE tno = $1 AND last >= $2 ORDER BY last LIMIT $3

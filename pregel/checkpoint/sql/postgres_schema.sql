@@ -147,3 +147,34 @@ SELECT t.thread, c.last - c.n + 1 AS first, c.last, c.attempt,
        c.node, c.run_id, to_timestamp(c.at) AS at, length(c.blob) AS bytes
 FROM pregel_chunks c
 JOIN pregel_threads t ON t.tno = c.tno
+
+-- 4: what threads rest for, and what was sent to them; a version that does not know the tables deletes their rows by the key
+CREATE TABLE IF NOT EXISTS pregel_waits (
+    tno  bigint NOT NULL REFERENCES pregel_threads (tno) ON DELETE CASCADE,
+    id   text   COLLATE "C" NOT NULL,
+    name text   COLLATE "C" NOT NULL,
+    key  text   COLLATE "C",
+    due  float8,
+    PRIMARY KEY (tno, id)
+);
+CREATE INDEX IF NOT EXISTS pregel_waits_due ON pregel_waits (due) WHERE due IS NOT NULL;
+CREATE TABLE IF NOT EXISTS pregel_events (
+    tno   bigint  NOT NULL REFERENCES pregel_threads (tno) ON DELETE CASCADE,
+    id    text    COLLATE "C" NOT NULL,
+    name  text    COLLATE "C" NOT NULL,
+    key   text    COLLATE "C",
+    at    float8  NOT NULL,
+    taken boolean NOT NULL DEFAULT false,
+    type  text    COLLATE "C" NOT NULL,
+    blob  bytea   NOT NULL,
+    PRIMARY KEY (tno, id)
+);
+CREATE INDEX IF NOT EXISTS pregel_events_open ON pregel_events (tno, at, id) WHERE NOT taken;
+CREATE OR REPLACE VIEW pregel_view_waits AS
+SELECT t.thread, w.id AS interrupt, w.name AS event, w.key, to_timestamp(w.due) AS due
+FROM pregel_waits w
+JOIN pregel_threads t ON t.tno = w.tno;
+CREATE OR REPLACE VIEW pregel_view_events AS
+SELECT t.thread, e.id, e.name, e.key, to_timestamp(e.at) AS at, e.taken, e.type, length(e.blob) AS bytes
+FROM pregel_events e
+JOIN pregel_threads t ON t.tno = e.tno

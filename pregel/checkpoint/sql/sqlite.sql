@@ -175,6 +175,45 @@ VALUES (?1, ?2, ?3, (SELECT epoch FROM pregel_threads WHERE tno = ?1), ?4, ?5, ?
 -- add_marks: what became of earlier chunks
 UPDATE pregel_chunks SET state = ?3 WHERE tno = ?1 AND last = ?2
 
+-- add_roused: the waits of a thread that is taken up
+DELETE FROM pregel_waits WHERE tno = ?1 AND ?2
+
+-- add_taken: an event that is taken; its id stays
+UPDATE pregel_events SET taken = 1, type = '', blob = x'' WHERE tno = ?1 AND id = ?2
+
+-- add_waits: what a thread rests for
+INSERT INTO pregel_waits (tno, id, name, key, due) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (tno, id) DO UPDATE SET due = excluded.due
+
+-- event: whether an event of this id was sent to a thread
+SELECT 1 FROM pregel_events WHERE tno = ? AND id = ?
+
+-- awaited: the keys of the waits of a thread for events of a name
+SELECT key FROM pregel_waits WHERE tno = ? AND name = ?
+
+-- send_event: an event for a thread
+INSERT INTO pregel_events (tno, id, name, key, at, type, blob) VALUES (?, ?, ?, ?, ?, ?, ?)
+
+-- count_event: that something was sent to a thread
+UPDATE pregel_threads SET inbox = inbox + 1 WHERE tno = ?
+
+-- events: what was sent to a thread and nobody has taken, in the order in which it came
+SELECT id, name, key, at, type, blob FROM pregel_events WHERE tno = ? AND taken = 0 ORDER BY at, id
+
+-- due: threads that rest for a time that has come by ?1, or for an event that is there
+SELECT t.thread, t.graph FROM pregel_threads t WHERE t.run IS NULL AND t.tno IN (
+    SELECT w.tno FROM pregel_waits w WHERE w.due <= ?1
+    UNION
+    SELECT w.tno FROM pregel_events e CROSS JOIN pregel_waits w ON w.tno = e.tno AND w.name = e.name
+    WHERE e.taken = 0 AND (w.key IS NULL OR w.key = e.key)
+) ORDER BY t.tno LIMIT coalesce(?2, -1)
+
+-- delete_waits: the waits of a thread
+DELETE FROM pregel_waits WHERE tno = ?
+
+-- delete_events: the events of a thread
+DELETE FROM pregel_events WHERE tno = ?
+
 -- chunks: the chunks of a thread from an offset on
 SELECT last, n, epoch, attempt, state, node, run_id, at, blob FROM pregel_chunks
 WHERE tno = ?1 AND last >= ?2 ORDER BY last LIMIT ?3

@@ -161,3 +161,39 @@ SELECT t.thread, c.last - c.n + 1 AS first, c.last, c.attempt,
        c.node, c.run_id, strftime('%Y-%m-%dT%H:%M:%fZ', c.at, 'unixepoch') AS at, length(c.blob) AS bytes
 FROM pregel_chunks c
 JOIN pregel_threads t ON t.tno = c.tno
+
+-- 4: what threads rest for, and what was sent to them; a version that does not know the tables deletes their rows by the trigger
+CREATE TABLE IF NOT EXISTS pregel_waits (
+    tno  INTEGER NOT NULL,
+    id   TEXT    NOT NULL,
+    name TEXT    NOT NULL,
+    key  TEXT,
+    due  REAL,
+    PRIMARY KEY (tno, id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS pregel_waits_due ON pregel_waits (due) WHERE due IS NOT NULL;
+CREATE TABLE IF NOT EXISTS pregel_events (
+    tno   INTEGER NOT NULL,
+    id    TEXT    NOT NULL,
+    name  TEXT    NOT NULL,
+    key   TEXT,
+    at    REAL    NOT NULL,
+    taken INTEGER NOT NULL DEFAULT 0,
+    type  TEXT    NOT NULL,
+    blob  BLOB    NOT NULL,
+    PRIMARY KEY (tno, id)
+);
+CREATE INDEX IF NOT EXISTS pregel_events_open ON pregel_events (tno, at, id) WHERE taken = 0;
+CREATE TRIGGER IF NOT EXISTS pregel_waits_of_deleted AFTER DELETE ON pregel_threads
+BEGIN DELETE FROM pregel_waits WHERE tno = OLD.tno; END;
+CREATE TRIGGER IF NOT EXISTS pregel_events_of_deleted AFTER DELETE ON pregel_threads
+BEGIN DELETE FROM pregel_events WHERE tno = OLD.tno; END;
+CREATE VIEW IF NOT EXISTS pregel_view_waits AS
+SELECT t.thread, w.id AS interrupt, w.name AS event, w.key, strftime('%Y-%m-%dT%H:%M:%fZ', w.due, 'unixepoch') AS due
+FROM pregel_waits w
+JOIN pregel_threads t ON t.tno = w.tno;
+CREATE VIEW IF NOT EXISTS pregel_view_events AS
+SELECT t.thread, e.id, e.name, e.key, strftime('%Y-%m-%dT%H:%M:%fZ', e.at, 'unixepoch') AS at, e.taken, e.type,
+       length(e.blob) AS bytes
+FROM pregel_events e
+JOIN pregel_threads t ON t.tno = e.tno

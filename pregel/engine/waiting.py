@@ -1,0 +1,117 @@
+"""Waits: what came of them, which tasks stay asleep, and what a thread rests for.
+
+1. A wait is a question that nobody is asked: its `Interrupt` has a `Wait` for a value, and what came of it is its
+   answer, stored with the claim like any other: it is decided once, and that append takes the event that decided it.
+2. An event ends a wait when it was sent by the time that the wait was due; else the time ends it. Both are told by the
+   clock of the graph, of which the due time was made when the wait was first stored.
+3. A task whose questions are all waits that are not over does not run: it is paused as it was.
+4. A thread whose waits are all open still is left as it is: such a run appends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pregel.checkpoint.records import INTERRUPT, EventRow, Mail, Release, Saved, Status, WaitRow
+from pregel.engine.effects import Flow, Loaded, Step
+from pregel.engine.pending import open_questions, stored_results
+from pregel.errors import NoCheckpointerError, NotBuiltError
+from pregel.types import Interrupt
+from pregel.waits import Wait
+
+if TYPE_CHECKING:
+    from pregel.engine.frame import Frame
+    from pregel.engine.running import Running
+
+TICKS = 10_000_000  # a second, as a run's clock counts
+
+
+def wait_of(task: Running, id: str, made: Callable[[float], Wait]) -> Wait:
+    """The wait with this id as it was first stored; a new one, of the clock of the run, where there is none like it."""
+    run = task.frame.run
+    new = made(run.ids.clock() / TICKS)
+    stored = run.waits.get(id)
+    if stored is not None and (stored.name, stored.key) == (new.name, new.key):
+        return stored
+    if not task.frame.keeps_questions:
+        raise NoCheckpointerError(
+            f"Node {task.name!r} waits, but no checkpointer could keep what it waits for.",
+            fix="Compile the graph with InMemorySaver, SqliteSaver or PostgresSaver.",
+            node=task.name,
+        )
+    if run.journal is not None and not hasattr(run.journal.saver, "events"):
+        kind = getattr(run.journal.saver, "kind", type(run.journal.saver))
+        raise NotBuiltError(
+            f"{kind.__name__} keeps no waits and no events: it has only the verbs of the reference.",
+            fix="Use InMemorySaver, SqliteSaver or PostgresSaver.",
+            node=task.name,
+        )
+    return new
+
+
+def waits_in(saved: Saved) -> dict[str, Wait]:
+    """The waits of a checkpoint's tasks by id, those that are over too."""
+    return {
+        question.id: question.value
+        for write in saved.writes
+        if write.channel == INTERRUPT
+        for question in write.value
+        if isinstance(question.value, Wait)
+    }
+
+
+def outcomes_flow(frame: Frame, saved: Saved) -> Flow[None]:
+    """Tell the run what has come of the waits of the checkpoint that it goes on from."""
+    run, journal = frame.run, frame.journal
+    run.waits.update(waits_in(saved))
+    if not run.waits or journal is None:
+        return
+    open_ids = open_questions(saved, stored_results(saved)[1])
+    waits = {id: wait for id, wait in run.waits.items() if id in open_ids}
+    events: Sequence[EventRow] = ()
+    if any(wait.name for wait in waits.values()) and hasattr(journal.saver, "events"):
+        for told in (yield Step(load=[Mail()])):
+            if isinstance(told, Loaded):
+                events = told.pages[0]
+    run.outcomes, journal.taken = decided(waits, events, run.ids.clock() / TICKS, journal.saver.serde.loads_typed)
+
+
+def decided(
+    waits: Mapping[str, Wait], events: Sequence[EventRow], now: float, loads: Callable[[Any], Any]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What came of those that are over, and the events that this takes."""
+    outcomes: dict[str, Any] = {}
+    taken: list[str] = []
+    for id, wait in waits.items():
+        due = wait.due_at
+        found = next((e for e in events if wait.takes(e.name, e.key) and e.id not in taken), None)
+        is_over = due is not None and due <= now
+        if found is not None and (due is None or found.at <= due or not is_over):
+            taken.append(found.id)
+            value = loads((found.type, found.blob))
+            told = {"id": found.id, "name": found.name, "key": found.key, "at": found.at, "value": value}
+            outcomes[id] = {"event": told}
+        elif is_over:
+            outcomes[id] = {"event": None}
+    return outcomes, tuple(taken)
+
+
+def asleep(saved: Saved, answers: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[Interrupt, ...]]:
+    """The tasks of a checkpoint that wait for nothing but what has not come yet, with what they wait for."""
+    open_ids = open_questions(saved, answers)
+    return {
+        write.task: tuple(write.value)
+        for write in saved.writes
+        if write.channel == INTERRUPT
+        and write.value
+        and all(isinstance(asked.value, Wait) and asked.id in open_ids for asked in write.value)
+    }
+
+
+def release_of(status: Status, reason: str, asked: Sequence[Interrupt]) -> Release:
+    """How a thread is given back; one that has asked for a time or an event is waiting, whatever else it has asked."""
+    waits = [
+        WaitRow(one.id, one.value.name, one.value.key, one.value.due_at) for one in asked if isinstance(one.value, Wait)
+    ]
+    return Release("waiting", reason, waits) if waits else Release(status, reason)
