@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from pregel.channels import MISSING
-from pregel.checkpoint.records import EFFECT, MEMO, Load, Release, Saved, TaskWrites, ThreadRow, Write
+from pregel.checkpoint.records import EFFECT, INTERRUPT, MEMO, Load, Opened, Release, Saved, TaskWrites, Write
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.effects import Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
 from pregel.engine.intents import SETTLED, WITHDRAWN
 from pregel.engine.open_step import begun, effect_of, effects_of, opened_flow, places_flow
+from pregel.engine.pending import open_questions, stored_results
+from pregel.engine.waiting import release_of
 from pregel.errors import OutcomeUnknownError, UnknownEffectError
 
 
@@ -53,7 +55,7 @@ def settle_flow(frame: Frame, key: str, result: Any, operator: str | None) -> Fl
     step.claim = True
     step.writes.append(TaskWrites(place.ns, place.id, write.task, write.name, write.path, rows))
     left = [other.value["key"] for _, other in waiting if other is not write and not other.value["idempotent"]]
-    step.release = _as_before(row, intent["key"], left)
+    step.release = _as_before(opened, intent["key"], left)
     yield step
     return Result("done", effect_of(place, write))
 
@@ -67,8 +69,13 @@ def _known_place(frame: Frame, place: Saved, seq: int) -> Flow[None]:
             raise ClaimMissed
 
 
-def _as_before(row: ThreadRow, key: str, left: list[str]) -> Release:
-    """How the thread stands once an effect was settled."""
+def _as_before(opened: Opened, key: str, left: list[str]) -> Release:
+    """How the thread stands once an effect was settled; one that waits goes on waiting."""
+    row, saved = opened.thread, opened.saved[0]
+    if row.status == "waiting" and saved is not None:
+        unanswered = open_questions(saved, stored_results(saved)[1])
+        asked = [question for write in saved.writes if write.channel == INTERRUPT for question in write.value]
+        return release_of(row.status, row.reason, [question for question in asked if question.id in unanswered])
     if row.status == "running":
         return Release("idle", f"effect {key!r} was settled after its process had died")
     if not row.reason.startswith(OutcomeUnknownError.__name__):

@@ -22,8 +22,9 @@ from pregel.errors import (
 from pregel.func import entrypoint, task
 from pregel.graph import START, StateGraph
 from pregel.runtime import Runtime
-from pregel.testing import aassert_recovers, assert_recovers
+from pregel.testing import FakeClock, aassert_recovers, assert_recovers
 from pregel.types import RetryPolicy, Send
+from pregel.waits import sleep
 from pregel.warnings import PregelWarning
 
 from .conftest import Runner
@@ -245,6 +246,39 @@ def test_an_effect_that_did_not_happen_is_done_anew(
 
     assert ["booking 0"] == api("resume", "1")["a"]
     assert 2 == len(provider.keys)
+
+
+def test_a_thread_that_waits_goes_on_waiting_when_an_effect_of_it_is_settled(
+    run: Runner, saver: Saver, thread: Thread, provider: Provider
+) -> None:
+    book = booking(run, provider)
+
+    def node(state: State, runtime: Runtime[Any]) -> Any:
+        try:
+            return book(state, runtime)
+        except Lost:
+            sleep(60)
+
+    async def anode(state: State, runtime: Runtime[Any]) -> Any:
+        try:
+            return await book(state, runtime)
+        except Lost:
+            sleep(60)
+
+    graph = StateGraph(State).add_node("car", node if run.name == "sync" else anode).add_edge(START, "car")
+    app = graph.compile(checkpointer=saver)
+    app.clock = clock = FakeClock(1e9)
+    provider.trouble = [Lost()]
+    run.invoke(app, {"a": []}, thread("1"))
+    api = Api(run, app)
+
+    api("settle", "1", "book", result="found")
+
+    assert ("waiting", []) == (api("status", "1").status, list(api("due")))
+    clock.advance(60)
+    assert ["1"] == list(api("due"))
+    assert ["found"] == api("wake", "1")["a"]
+    assert 1 == len(provider.keys)
 
 
 def test_what_a_provider_refused_did_not_happen(run: Runner, saver: Saver, thread: Thread, provider: Provider) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ import pytest
 from pregel.errors import CannotRewindError, GraphDrained, InvalidInputError, ThreadNotFoundError
 from pregel.graph import START, StateGraph
 from pregel.runtime import RunControl, Runtime
+from pregel.testing import FakeClock
 from pregel.types import RetryPolicy, interrupt
+from pregel.waits import sleep
 
 from .conftest import Runner
 from .marks import Saver, State, Thread, chain, failing_once, mark
@@ -316,3 +319,53 @@ def test_a_graph_that_a_node_calls_is_rewound_with_it(run: Runner, saver: Saver,
     assert [("calls", ""), ("two", "call:1")] == [
         (task.node, task.ns.rpartition("|")[2]) for task in rewound.failed if task.node in ("calls", "two")
     ]
+
+
+@pytest.mark.acceptance("S3-20")
+def test_a_rewind_keeps_the_timers_and_retries_of_the_history(run: Runner, saver: Saver, thread: Thread) -> None:
+    """A timer that was over before the failure in its own node, one that still runs beside it, and failed attempts."""
+    noon = datetime(2026, 12, 1, 12, tzinfo=UTC)
+    calls: list[str] = []
+    trouble = [ConnectionError(str(number)) for number in range(3)]
+
+    def flaky(state: State) -> dict[str, Any]:
+        calls.append("flaky")
+        sleep(60)
+        calls.append("slept")
+        if trouble:
+            raise trouble.pop(0)
+        return {"a": ["flaky"]}
+
+    def patient(state: State) -> dict[str, Any]:
+        sleep(3600)
+        return {"a": ["patient"]}
+
+    def first(state: State) -> dict[str, Any]:
+        sleep(10)
+        return {"a": ["first"]}
+
+    retry = RetryPolicy(max_attempts=2, initial_interval=0.001, jitter=False)
+    graph = StateGraph(State).add_node("first", first).add_node("flaky", flaky, retry_policy=retry)
+    graph.add_node("patient", patient).add_edge(START, "first").add_edge("first", "flaky").add_edge("first", "patient")
+    app = graph.compile(checkpointer=saver)
+    app.clock = clock = FakeClock(noon.timestamp())
+    api = Api(run, app)
+    run.invoke(app, {"a": []}, thread("1"))
+    clock.advance(10)
+    assert "__interrupt__" in api("wake", "1")  # both wait
+    with pytest.raises(CannotRewindError, match="waits for a time"):
+        api("rewind", "1", reason="impatience")
+    clock.advance(60)
+    with pytest.raises(ConnectionError, match="1"):
+        api("wake", "1")
+
+    rewound = api("rewind", "1", reason="the network is back")
+    waiting = api("resume", "1")["__interrupt__"]
+
+    assert [("flaky", 2)] == [(task.node, task.attempts) for task in rewound.failed if "Connection" in task.error]
+    assert [noon + timedelta(seconds=3610)] == [asked.value.due for asked in waiting]  # it has not moved
+    assert "waiting" == api("status", "1").status
+    assert 4 == calls.count("slept")  # two before, and the whole allowance again
+    clock.advance(3600)
+    assert ["1"] == list(api("due"))
+    assert ["first", "flaky", "patient"] == api("wake", "1")["a"]
