@@ -23,11 +23,12 @@ from pregel.agents.middleware.base import AgentMiddleware, Hook
 from pregel.agents.middleware.compose import compose
 from pregel.agents.middleware.requests import ToolCallRequest
 from pregel.agents.tool_errors import ErrorPolicy, HandleToolErrors
-from pregel.agents.tools.base import Tool, ToolInvocationError, runtime_of
+from pregel.agents.tools.base import Tool, ToolException, ToolInvocationError, runtime_of
 from pregel.agents.tools.foreign import as_tool, as_tools
 from pregel.agents.tools.inject import InjectedState, InjectedStore, ToolRuntime
 from pregel.agents.tools.result import answer, is_answer, msg_content_output
 from pregel.config import RunnableConfig, current_task, question_scope
+from pregel.engine.heard import surrounding
 from pregel.errors import GraphBubbleUp, GraphInterrupt, InvalidInputError, told
 from pregel.flow import arun, run
 from pregel.messages import REMOVE_ALL_MESSAGES, ToolCall, ToolMessage, whole_messages, with_ids
@@ -40,6 +41,8 @@ from pregel.types import Command
 
 if TYPE_CHECKING:
     from asyncio import Semaphore
+
+    from pregel.interop.langchain_calls import HeardCall
 
 __all__ = [
     "AsyncToolCallWrapper",
@@ -160,10 +163,10 @@ class ToolNode(Runnable):
     def _blocking(self, call: Any, base: ToolRuntime[Any, Any]) -> Any:
         token = question_scope.set(str(call["id"]))
         try:
-            if (telemetry := active()) is None:
-                return run(self._call_flow(call, base), block)
-            with telemetry.tool(call) as span:
-                return _told_to(span, run(self._call_flow(call, base), block))
+            if (heard := self._heard(call)) is None:
+                return self._traced(call, base)
+            with heard:
+                return _heard_as(heard, self._traced(call, base))
         finally:
             question_scope.reset(token)
 
@@ -173,12 +176,35 @@ class ToolNode(Runnable):
                 return await self._awaiting(call, base)
         token = question_scope.set(str(call["id"]))
         try:
-            if (telemetry := active()) is None:
-                return await arun(self._call_flow(call, base), wait)
-            with telemetry.tool(call) as span:
-                return _told_to(span, await arun(self._call_flow(call, base), wait))
+            if (heard := self._heard(call)) is None:
+                return await self._atraced(call, base)
+            async with heard:
+                return _heard_as(heard, await self._atraced(call, base))
         finally:
             question_scope.reset(token)
+
+    def _traced(self, call: Any, base: ToolRuntime[Any, Any]) -> Any:
+        if (telemetry := active()) is None:
+            return run(self._call_flow(call, base), block)
+        with telemetry.tool(call) as span:
+            return _told_to(span, run(self._call_flow(call, base), block))
+
+    async def _atraced(self, call: Any, base: ToolRuntime[Any, Any]) -> Any:
+        if (telemetry := active()) is None:
+            return await arun(self._call_flow(call, base), wait)
+        with telemetry.tool(call) as span:
+            return _told_to(span, await arun(self._call_flow(call, base), wait))
+
+    def _heard(self, call: Any) -> HeardCall | None:
+        """The run of a call for LangChain's handlers; None when nobody hears of it, or the tool tells by itself."""
+        if surrounding() is None or call.get("type") == "invalid_tool_call":
+            return None
+        tool = self.tools_by_name.get(call["name"])
+        if tool is None or tool.tells_by_itself:
+            return None
+        from pregel.interop.langchain_calls import tool_run  # it is needed where LangChain is loaded
+
+        return tool_run(tool.name, tool.description, call)
 
     def _call_flow(self, call: Any, base: ToolRuntime[Any, Any]) -> AgentFlow[Any]:
         """The answer to one call, whatever happens to its tool."""
@@ -284,6 +310,15 @@ class _Shown:
             self.sink({"event": "tool-error", **self.id, "message": result.text})
         else:
             self.sink({"event": "tool-finished", **self.id, "output": result})
+
+
+def _heard_as(heard: HeardCall, result: Any) -> Any:
+    """A call's answer, after its run was told of it, or of the error in it."""
+    for one in result if isinstance(result, list) else [result]:
+        if getattr(one, "status", "success") == "error":
+            heard.error = ToolException(one.text)
+    heard.output = result
+    return result
 
 
 def _told_to(span: Span, result: Any) -> Any:

@@ -41,6 +41,12 @@ class Heard(Protocol):
     def over(self, task: Task, result: Result) -> None:
         """The graph that a task runs has ended."""
 
+    def catch_up(self) -> None:
+        """Say what is not said yet of a graph that a node has called, before the node goes on."""
+
+    async def acatch_up(self) -> None:
+        """The same, awaited."""
+
     def ended(self, values: Any) -> None:
         """The call ends with these values."""
 

@@ -113,7 +113,11 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
             return list(self._stream(input, config, stream_mode, {**arguments, "subgraphs": subgraphs}))
         call = Call(self, input, config, **arguments)  # type: ignore[arg-type]  # it is a Pregel
         if call.nested is not None and (made := call.made(waits=False)) is not None:
-            return made.push().result()
+            try:
+                return made.push().result()
+            finally:
+                if made.frame.run.heard is not None:
+                    made.frame.run.heard.catch_up()
         handlers = call.heard = heard(call)
         try:
             if handlers is not None:
@@ -190,7 +194,11 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
                 return [chunk async for chunk in chunks]
         call = Call(self, input, config, **arguments)  # type: ignore[arg-type]  # it is a Pregel
         if call.nested is not None and (made := call.made(waits=True)) is not None:
-            return await made.push()
+            try:
+                return await made.push()
+            finally:
+                if made.frame.run.heard is not None:
+                    await made.frame.run.heard.acatch_up()
         handlers = call.heard = heard(call)
         try:
             if handlers is not None:
@@ -325,7 +333,11 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
     def _stream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> Iterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
         if call.nested is not None and (streamed := call.streamed(waits=False)) is not None:
-            yield from (shape(chunk) for chunk in streamed if call.wants(chunk))
+            try:
+                yield from (shape(chunk) for chunk in streamed if call.wants(chunk))
+            finally:
+                if call.nested.frame.run.heard is not None:
+                    call.nested.frame.run.heard.catch_up()
             return
         handlers = call.heard = heard(call)
         try:
@@ -364,10 +376,14 @@ class Verbs(EventStreams, Generic[StateT, AnyContextT, InputT, OutputT]):
     async def _astream(self, input: Any, config: Any, mode: Any, arguments: dict[str, Any]) -> AsyncIterator[Any]:
         call, shape = self._streaming(input, config, mode, arguments)
         if call.nested is not None and (streamed := call.streamed(waits=True)) is not None:
-            async with Owned(streamed.awaited()) as inside:
-                async for chunk in inside:
-                    if call.wants(chunk):
-                        yield shape(chunk)
+            try:
+                async with Owned(streamed.awaited()) as inside:
+                    async for chunk in inside:
+                        if call.wants(chunk):
+                            yield shape(chunk)
+            finally:
+                if call.nested.frame.run.heard is not None:
+                    await call.nested.frame.run.heard.acatch_up()
             return
         handlers = call.heard = heard(call)
         try:

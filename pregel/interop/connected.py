@@ -26,5 +26,5 @@ def _surrounding() -> Any:
 
 
 adapters["langchain_core"] = connect
-finders["langchain_core.callbacks.manager"] = _found
+finders["langchain_core"] = _found
 surroundings["langchain_core.runnables.config"] = _surrounding

@@ -128,12 +128,12 @@ def holds_their_messages(channel: Any) -> bool:
 def _in_theirs(update: Any) -> Any:
     """An update as a list of LangChain's messages; what is no message is left to the reducer."""
     try:
-        return [_as_theirs(message) for message in whole_messages(update)]
+        return [as_theirs(message) for message in whole_messages(update)]
     except (PregelError, TypeError, ValueError):
         return update
 
 
-def _as_theirs(message: Any) -> Any:
+def as_theirs(message: Any) -> Any:
     """A message of ours as one of LangChain's with the same fields; any other object as it is."""
     if not isinstance(message, BaseMessage):
         return message
@@ -144,7 +144,7 @@ def _taking_ours(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """LangChain's function that makes a message of something like one, which takes our messages too."""
 
     def converted(message: Any) -> Any:
-        return convert(_as_theirs(message))
+        return convert(as_theirs(message))
 
     return converted
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
-from typing import Any
+from typing import Any, Protocol
 
 from pregel.config import RunnableConfig, inside
 from pregel.types import TracePolicy
@@ -111,13 +111,20 @@ def _split(manager: Any) -> tuple[Any, Any]:
     return plain, tracers
 
 
-def under(chain: ChainRun, config: RunnableConfig) -> AbstractContextManager[None]:
-    """LangChain's ambient config, and LangSmith's parent, for what the code of a run calls."""
-    return _under(chain, config) if CONFIG in sys.modules else nullcontext()
+class Begun(Protocol):
+    """A run that has begun, if its manager is there."""
+
+    manager: Any
+
+
+def ambient_config() -> Any:
+    """LangChain's ambient config; empty where there is none."""
+    return sys.modules[CONFIG].var_child_runnable_config.get() or {}
 
 
 @contextmanager
-def _under(chain: ChainRun, config: RunnableConfig) -> Iterator[None]:
+def under(chain: Begun, config: RunnableConfig) -> Iterator[None]:
+    """LangChain's ambient config, and LangSmith's parent, for what the code of a run calls."""
     ambient = sys.modules[CONFIG].var_child_runnable_config
     before = ambient.get()
     with _traced(chain.manager):

@@ -5,7 +5,8 @@
 2. What nodes see in their config, and LangChain as its ambient config, are the handlers as children of the node's run.
 3. Every run that began ends once: with its output or with what it raised. A question is raised (GraphInterrupt), except
    by the root, which ends with its values; a run that is still open when the root ends, ends with the root's error.
-4. The side of the flow never waits. What it has to say in an awaited run is owed, and said before the next body starts.
+4. The side of the flow never waits. What it has to say in an awaited run is owed, and said before the next body starts,
+   and before a node goes on that has called a graph.
 5. A handler that raises is LangChain's to log; with its `raise_error` set, the node or the graph fails with that.
 """
 
@@ -17,6 +18,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from copy import copy
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pregel.config import merge_callbacks
@@ -51,6 +53,8 @@ def found(call: Call) -> ChainRuns | None:
         callbacks = around if callbacks is None else merge_callbacks(around, callbacks)
     if not callbacks and not _is_traced():
         return None
+    import_module(CONFIG)  # a node may load LangChain, and then its ambient config is to be there
+    import_module(MANAGERS)
     runs = ChainRuns(call, _theirs(callbacks))
     return runs if runs.has_handlers() else None
 
@@ -181,6 +185,15 @@ class ChainRuns:
             said(saying)
         else:
             self.owed.append(saying)
+
+    def catch_up(self) -> None:
+        """Say what is owed before a node goes on that has called a graph."""
+        if self.owed:
+            self.say(_nothing())
+
+    async def acatch_up(self) -> None:
+        """The same, awaited."""
+        await self._pay()
 
     async def _pay(self) -> None:
         """Say what is owed. Whoever comes second waits for the first: what it says may lie in what is told of here."""
@@ -342,8 +355,13 @@ def _policy_of(node: PregelNode) -> TracePolicy | None:
 
 def _ambient(call: CallTask) -> Any:
     """The handlers around a call of a task: of what called it, which may be an object of LangChain's in its caller."""
-    config = call.future.context.get(sys.modules[CONFIG].var_child_runnable_config) if CONFIG in sys.modules else None
+    config = call.future.context.get(sys.modules[CONFIG].var_child_runnable_config)
     return _theirs((config or call.parent.config).get("callbacks"))
+
+
+def _nothing() -> Said:
+    """Nothing to say but what is owed."""
+    yield from ()
 
 
 def _waited(saying: Future[None], loop: asyncio.AbstractEventLoop) -> None:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import operator
+from contextlib import suppress
+from importlib import import_module
+from typing import Annotated, Any
 from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+from typing_extensions import TypedDict
+
+from .side import Side
 
 
 class Tree:
@@ -67,6 +76,8 @@ def _plain(value: Any) -> Any:
 class Listening:
     """What a handler of either kind does when it hears of something."""
 
+    raise_error = True  # else nobody would hear of what is out of order
+
     def __init__(self) -> None:
         self.tree = Tree()
 
@@ -123,3 +134,49 @@ class AsyncKeeping(Listening, AsyncCallbackHandler):  # type: ignore[misc]  # un
 
     async def on_chain_error(self, error: BaseException, **kwargs: Any) -> None:
         self.heard("chain_error", error, kwargs)
+
+
+# -- programs of either side
+
+THREAD: dict[str, Any] = {"configurable": {"thread_id": "1"}}
+PACKAGES = ("langgraph", "pregel")
+
+
+class State(TypedDict, total=False):
+    x: int
+    log: Annotated[list[Any], operator.add]
+
+
+inner = RunnableLambda(lambda x: x, name="inner")
+
+
+@tool  # type: ignore[untyped-decorator]  # untyped where it is not installed
+def double(n: int) -> int:
+    """Twice n."""
+    return 2 * n
+
+
+def chain(lib: Side, **nodes: Any) -> Any:
+    """A builder whose nodes follow one another."""
+    graph = lib.StateGraph(State)
+    before = lib.START
+    for name, node in nodes.items():
+        graph.add_node(name, node).add_edge(before, name)
+        before = name
+    return graph
+
+
+def run(app: Any, way: str, value: Any, config: Any) -> None:
+    """Run it to whatever end it comes to."""
+
+    async def awaited() -> None:
+        if way == "ainvoke":
+            await app.ainvoke(value, config)
+        else:
+            _ = [chunk async for chunk in app.astream(value, config)]
+
+    with suppress(ValueError, *(import_module(f"{package}.errors").GraphRecursionError for package in PACKAGES)):
+        if way.startswith("a"):
+            asyncio.run(awaited())
+        else:
+            _ = app.invoke(value, config) if way == "invoke" else list(app.stream(value, config))

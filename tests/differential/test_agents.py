@@ -245,10 +245,12 @@ def test_a_deep_agent_with_a_subagent_is_one_tree_for_handlers(is_awaited: bool,
 
     runs = keeping.tree.runs
     (inner,) = keeping.tree.named("helper")
-    around = runs[inner["parent"]]
+    delegated = runs[inner["parent"]]
+    assert ("tool", "task") == (delegated["kind"], delegated["name"])
+    around = runs[delegated["parent"]]
     assert "tools" == around["name"]
     assert keeping.tree.named("LangGraph") == [runs[around["parent"]]]
-    assert ["double", "double"] == [one["name"] for one in runs.values() if one["kind"] == "tool"]
+    assert ["double", "double", "task"] == sorted(one["name"] for one in runs.values() if one["kind"] == "tool")
     lying = [runs[one["parent"]]["name"] for one in runs.values() if one["kind"] == "chat"]
     assert ["model"] * 4 == lying
     assert all("output" in one["end"] for one in runs.values())

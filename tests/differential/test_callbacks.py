@@ -22,7 +22,6 @@ from langchain_core.callbacks import BaseCallbackHandler, CallbackManager  # noq
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel  # noqa: E402
 from langchain_core.messages import AIMessage  # noqa: E402
 from langchain_core.runnables import RunnableConfig, RunnableLambda  # noqa: E402
-from langchain_core.tools import tool  # noqa: E402
 from langchain_core.tracers import LangChainTracer  # noqa: E402
 from langchain_core.tracers.base import BaseTracer  # noqa: E402
 from langchain_core.tracers.context import collect_runs  # noqa: E402
@@ -32,29 +31,12 @@ from pregel.errors import ThreadBusy  # noqa: E402
 from pregel.telemetry import instrument, uninstrument  # noqa: E402
 from pregel.types import CachePolicy  # noqa: E402
 
-from .chain_runs import AsyncKeeping, Keeping  # noqa: E402
+from .chain_runs import PACKAGES, THREAD, AsyncKeeping, Keeping, State, chain, double, inner, run  # noqa: E402
 from .side import Side, side  # noqa: E402
-
-THREAD: dict[str, Any] = {"configurable": {"thread_id": "1"}}
-PACKAGES = ("langgraph", "pregel")
-
-
-class State(TypedDict, total=False):
-    x: int
-    log: Annotated[list[Any], operator.add]
 
 
 class Log(TypedDict):
     log: Annotated[list[Any], operator.add]
-
-
-inner = RunnableLambda(lambda x: x, name="inner")
-
-
-@tool  # type: ignore[untyped-decorator]  # untyped where it is not installed
-def double(n: int) -> int:
-    """Twice n."""
-    return 2 * n
 
 
 def calling(state: State) -> State:
@@ -71,16 +53,6 @@ def last(state: State) -> State:
 
 def failing(state: State) -> State:
     raise ValueError("boom")
-
-
-def chain(lib: Side, **nodes: Any) -> Any:
-    """A builder whose nodes follow one another."""
-    graph = lib.StateGraph(State)
-    before = lib.START
-    for name, node in nodes.items():
-        graph.add_node(name, node).add_edge(before, name)
-        before = name
-    return graph
 
 
 def plain(lib: Side) -> Any:
@@ -275,22 +247,6 @@ PROGRAMS: list[Callable[[Side], Any]] = [
     functions,
 ]
 CONFIG: dict[str, Any] = {**THREAD, "tags": ["T"], "metadata": {"asked": 1}, "run_name": "mine", "run_id": UUID(int=5)}
-
-
-def run(app: Any, way: str, value: Any, config: Any) -> None:
-    """Run it to whatever end it comes to."""
-
-    async def awaited() -> None:
-        if way == "ainvoke":
-            await app.ainvoke(value, config)
-        else:
-            _ = [chunk async for chunk in app.astream(value, config)]
-
-    with suppress(ValueError, *(import_module(f"{package}.errors").GraphRecursionError for package in PACKAGES)):
-        if way.startswith("a"):
-            asyncio.run(awaited())
-        else:
-            _ = app.invoke(value, config) if way == "invoke" else list(app.stream(value, config))
 
 
 @pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke", "astream"])
@@ -500,7 +456,7 @@ def _raising(app: Any, way: str, config: Any) -> None:
 
 def test_a_handler_that_ignores_chains_hears_of_models_alone() -> None:
     class Deaf(Keeping):
-        ignore_chain = True
+        ignore_chain, raise_error = True, False
 
         def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
             parents.append(kwargs["parent_run_id"])
@@ -582,7 +538,7 @@ def test_functions_that_langsmith_traces_lie_in_their_node() -> None:
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])
 def test_what_comes_from_a_cache_or_from_storage_is_no_run(way: str) -> None:
-    lib, keeping, resumed = side("pregel"), Keeping(), Keeping()
+    lib, keeping, resumed, again = side("pregel"), Keeping(), Keeping(), Keeping()
     tries: list[int] = []
 
     def flaky(state: State) -> State:
@@ -596,7 +552,6 @@ def test_what_comes_from_a_cache_or_from_storage_is_no_run(way: str) -> None:
     app = graph.compile(checkpointer=lib.InMemorySaver(), cache=InMemoryCache())
     run(app, way, {"x": 1}, {**THREAD, "callbacks": [keeping]})
     run(app, way, None, {**THREAD, "callbacks": [resumed]})
-    again = Keeping()
     run(app, way, {"x": 1}, {"configurable": {"thread_id": "2"}, "callbacks": [again]})
 
     assert ["LangGraph", "kept", "done", "flaky"] == [one["name"] for one in keeping.tree.runs.values()]

@@ -37,7 +37,7 @@ from __future__ import annotations
 import copy
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from uuid import uuid4
 
 from typing_extensions import TypedDict
@@ -45,6 +45,7 @@ from typing_extensions import TypedDict
 from pregel.agents.tools.base import Tool
 from pregel.agents.tools.foreign import as_tool, is_foreign_tool
 from pregel.config import RunnableConfig
+from pregel.engine.heard import surrounding
 from pregel.errors import InvalidInputError
 from pregel.flow import on_thread
 from pregel.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message, whole_messages
@@ -53,6 +54,9 @@ from pregel.owned import Owned
 from pregel.runnable import Runnable
 from pregel.telemetry import active
 from pregel.tokens import Sink, token_sink
+
+if TYPE_CHECKING:
+    from pregel.interop.langchain_calls import HeardCall
 
 ModelInput: TypeAlias = Messages
 
@@ -118,6 +122,7 @@ class ChatModel(Runnable):
     profile: ModelProfile | None = None
     bound: ChatRequest = ChatRequest()
     has_async = True
+    tells_by_itself = False  # it has a run of its own for LangChain's handlers
 
     # -- what an adapter writes ----------------------------------------------------------------------------------------
 
@@ -158,6 +163,8 @@ class ChatModel(Runnable):
         """The answer in pieces that share one id."""
         sink, request = _sink(self, tags_of(config)), self.request(input, **settings)
         chunks = _named(self.chunks(request))
+        if (heard := _heard(self, request, tags_of(config))) is not None:
+            chunks = _heard_chunks(heard, chunks)
         for chunk in chunks if active() is None else _traced(self, request, chunks):
             if sink is not None:
                 sink(chunk)
@@ -169,6 +176,8 @@ class ChatModel(Runnable):
         """The answer in pieces that share one id, awaited."""
         id, sink, request = _new_id(), _sink(self, tags_of(config)), self.request(input, **settings)
         pieces = self.achunks(request)
+        if (heard := _heard(self, request, tags_of(config))) is not None:
+            pieces = _aheard_chunks(heard, pieces)
         async with Owned(pieces if active() is None else _atraced(self, request, pieces)) as owned:
             async for piece in owned:
                 chunk = _with_id(piece, id)
@@ -228,6 +237,14 @@ def tool_spec(tool: Any) -> ToolSpec | Mapping[str, Any]:
 
 def answered(model: ChatModel, request: ChatRequest, tags: Sequence[str] = ()) -> AIMessage:
     """The answer to a request. Its pieces are reported as they come when somebody listens."""
+    if (heard := _heard(model, request, tags)) is not None:
+        with heard:
+            heard.output = _measured(model, request, tags)
+            return heard.output  # type: ignore[no-any-return]  # it is what was put there
+    return _measured(model, request, tags)
+
+
+def _measured(model: ChatModel, request: ChatRequest, tags: Sequence[str]) -> AIMessage:
     if (telemetry := active()) is None:
         return _answered(model, request, tags)
     with telemetry.chat(model.provider, model.model, request.settings) as chat:
@@ -249,6 +266,14 @@ def _answered(model: ChatModel, request: ChatRequest, tags: Sequence[str]) -> AI
 
 async def aanswered(model: ChatModel, request: ChatRequest, tags: Sequence[str] = ()) -> AIMessage:
     """The same, awaited."""
+    if (heard := _heard(model, request, tags)) is not None:
+        async with heard:
+            heard.output = await _ameasured(model, request, tags)
+            return heard.output  # type: ignore[no-any-return]  # it is what was put there
+    return await _ameasured(model, request, tags)
+
+
+async def _ameasured(model: ChatModel, request: ChatRequest, tags: Sequence[str]) -> AIMessage:
     if (telemetry := active()) is None:
         return await _aanswered(model, request, tags)
     with telemetry.chat(model.provider, model.model, request.settings) as chat:
@@ -269,6 +294,36 @@ async def _aanswered(model: ChatModel, request: ChatRequest, tags: Sequence[str]
             sink(chunk)
             chunks.append(chunk)
     return whole_answer(chunks)
+
+
+def _heard(model: ChatModel, request: ChatRequest, tags: Sequence[str]) -> HeardCall | None:
+    """The run of a call for LangChain's handlers; None when nobody hears of it, or the model tells by itself."""
+    if model.tells_by_itself or surrounding() is None:
+        return None
+    from pregel.interop.langchain_calls import model_run  # it is needed where LangChain is loaded
+
+    about = {**request.settings, "provider": model.provider, "model": model.model}
+    return model_run(type(model).__name__, about, request.messages, tags)
+
+
+def _heard_chunks(heard: HeardCall, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
+    """The pieces as they are, within a run that is told of them all."""
+    seen = []
+    with heard:
+        for chunk in chunks:
+            seen.append(chunk)
+            yield chunk
+        heard.output = whole_answer(seen)
+
+
+async def _aheard_chunks(heard: HeardCall, chunks: AsyncIterator[AIMessageChunk]) -> AsyncIterator[AIMessageChunk]:
+    """The same, awaited."""
+    seen = []
+    async with heard, Owned(chunks) as owned:
+        async for chunk in owned:
+            seen.append(chunk)
+            yield chunk
+        heard.output = whole_answer(seen)
 
 
 def _traced(model: ChatModel, request: ChatRequest, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:

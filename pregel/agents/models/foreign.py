@@ -29,6 +29,7 @@ class ForeignModel(ChatModel):
 
     def __init__(self, foreign: Any) -> None:
         self.foreign = foreign
+        self.tells_by_itself = hasattr(foreign, "callbacks")  # LangChain's do
         self.model = str(getattr(foreign, "model_name", None) or getattr(foreign, "model", None) or "")
         self.provider = str(getattr(foreign, "_llm_type", "")).partition("-")[0]
         profile = getattr(foreign, "profile", None)

@@ -67,6 +67,7 @@ class Tool(Runnable):
     tags: Sequence[str] | None = None
     metadata: Mapping[str, Any] | None = None
     extras: Mapping[str, Any] | None = None
+    tells_by_itself = False  # it has a run of its own for LangChain's handlers
     is_own_schema = True  # one of a server is taken as it is, and checked there
     is_offered = True  # whether models are told of it; a call of one that is not is still answered by it
     has_async = True

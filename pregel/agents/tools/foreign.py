@@ -67,6 +67,7 @@ class ForeignTool(Tool):
 
     def __init__(self, foreign: Any) -> None:
         self.foreign = foreign
+        self.tells_by_itself = hasattr(foreign, "callbacks")  # LangChain's do
         self.name, self.description = foreign.name, foreign.description or foreign.name
         for name in ("return_direct", "response_format", "tags", "metadata", "extras"):
             if (value := getattr(foreign, name, None)) is not None:
