@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def _found(call: Call) -> Heard | None:
     from pregel.interop.langchain_runs import found  # it is needed where LangChain is loaded
 
+    finders["langchain_core"] = found
     return found(call)
 
 

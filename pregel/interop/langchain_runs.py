@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from copy import copy
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -63,10 +64,17 @@ def _is_traced() -> bool:
     """Whether LangChain has a handler for whatever runs here: a tracer that is switched on, or a collector."""
     context = sys.modules.get(CONTEXT)
     if context is None:
-        return any(os.environ.get(switch) == "true" for switch in SWITCHES)
-    if any(hook[0].get() is not None for hook in context._configure_hooks):
-        return True
-    return bool(context.tracing_v2_callback_var.get() or context._tracing_v2_is_enabled())
+        return _is_switched_on()
+    for hook in context._configure_hooks:
+        if hook[0].get() is not None:
+            return True
+    return bool(context._tracing_v2_is_enabled())
+
+
+@cache
+def _is_switched_on() -> bool:
+    """Whether the environment asks for a tracer: read once, as LangSmith does."""
+    return any(os.environ.get(switch) == "true" for switch in SWITCHES)
 
 
 def _theirs(callbacks: Any) -> Any:

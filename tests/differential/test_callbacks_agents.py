@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -12,6 +13,7 @@ pytest.importorskip("langgraph.graph", reason="the reference is not installed: p
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 from langchain_core.tracers.base import BaseTracer  # noqa: E402
+from langchain_core.tracers.context import tracing_v2_enabled  # noqa: E402
 
 from pregel.agents import ToolException, create_agent  # noqa: E402
 from pregel.agents.models.scripted import ScriptedModel  # noqa: E402
@@ -121,6 +123,19 @@ def test_what_streams_shows_is_the_same_with_handlers() -> None:
         return [chunk.text for chunk, _ in chunks if chunk.text]
 
     assert shown() == shown(callbacks=[Keeping()])
+
+
+def test_a_tracer_that_is_switched_on_for_all_runs_hears_of_graphs() -> None:
+    client = MagicMock()
+
+    with tracing_v2_enabled(client=client):
+        own_agent("doubled", name="traced").invoke({"messages": "hi"})
+
+    created = [call.kwargs for call in client.create_run.call_args_list]
+    named = {one["name"]: one for one in created}
+    assert created[0]["name"] == "traced"
+    assert named["traced"]["id"] == named["tools"]["parent_run_id"] == named["model"]["parent_run_id"]
+    assert named["tools"]["id"] == named["doubled"]["parent_run_id"]
 
 
 def test_handlers_are_heard_where_nothing_else_of_langchain_is_loaded() -> None:
