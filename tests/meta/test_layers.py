@@ -32,7 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "telemetry",
         "waits",
     ),
-    ("checkpoint", "store", "cache", "stream"),
+    ("checkpoint", "store", "cache", "stream", "lint"),
     ("engine",),
     ("graph", "func", "signals", "remote", "interop"),
     ("agents", "durable"),
