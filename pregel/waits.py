@@ -110,7 +110,7 @@ def _wait(made: Callable[[float], Wait]) -> Any:
 def _moment(at: float) -> datetime:
     try:
         return datetime.fromtimestamp(at, UTC)
-    except (OverflowError, ValueError):
+    except (OverflowError, ValueError, OSError):
         raise InvalidInputError("A wait ends after the year 9999.", fix="Give fewer seconds.") from None
 
 

@@ -1,7 +1,8 @@
 """Workflows that wait, and die where they are told.
 
-``python -m tests.kill.waiting DIRECTORY STORE WORKFLOW [SECONDS]``: begins the workflow on its thread, or moves its clock on
-by so many seconds and wakes what is due, and prints how it stands. It dies once, at the point that KILL_AT names.
+``python -m tests.kill.waiting DIRECTORY STORE WORKFLOW [SECONDS]``: begins the workflow on its thread, or moves its
+clock on by so many seconds and wakes what is due, and prints how it stands. It dies once, at the point that KILL_AT
+names.
 ``... DIRECTORY STORE send ID VALUE``: sends an event to the thread.
 """
 
@@ -83,7 +84,7 @@ def dying(outside: Outside, store: str) -> Iterator[JournalSaver]:
                 outside.die_at(f"after {point}")
             return receipt
 
-        saver.append = watched  # type: ignore[method-assign]  # a process that dies there
+        saver.append = watched  # type: ignore[method-assign,assignment]  # a process that dies there
         yield saver
 
 
