@@ -124,10 +124,12 @@ def test_the_flag_turns_false_between_the_last_recorded_event_and_the_first_new_
     assert [*((place, True) for place in BEFORE), *((place, False) for place in BEHIND)] == diary.taken()
 
     assert [6, 1, "yes", 2, 4] == run.invoke(app, None, thread("1"))
-    again = [*BEFORE, "after the answer", "called"]
-    assert [*((place, True) for place in again), ("after both", False)] == diary.taken()
+    ahead = has_authority(saver)  # others keep no places: which calls are still ahead is not known there
+    again = [*((place, True) for place in BEFORE), ("after the answer", ahead), ("called", True), ("after both", False)]
+    assert again == diary.taken()
 
-    assert [*first, *BEHIND, "after both"] == lines(caplog)  # what ran twice for real is said twice
+    twice = ["after both"] if ahead else ["after the answer", "after both"]  # what ran twice for real is said twice
+    assert [*first, *BEHIND, *twice] == lines(caplog)
 
 
 @pytest.mark.acceptance("S4-11")
