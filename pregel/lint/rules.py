@@ -54,7 +54,7 @@ RULES = {
             "PG103",
             "sleep",
             "{what} waits anew each time that " + _AGAIN + ", and holds the process meanwhile.",
-            "Wait in a @task, or in a node of its own.",
+            "Wait with pregel.waits.sleep, which holds nothing; or in a @task, or in a node of its own.",
         ),
         Rule(
             "PG104",

@@ -17,6 +17,7 @@ from pregel.lint.module import OURS, Body, Function, Module, Names
 
 Arm = tuple[int, int]
 BOUNDARIES = {"step": "step", "astep": "step", "effect": "effect", "aeffect": "effect"}
+PAUSES = {"interrupt", "sleep", "sleep_until", "wait_for_event"}  # the node runs again from its top after them
 ENDS = ast.Return | ast.Raise | ast.Continue | ast.Break
 _KEY = re.compile(r"(.*_)?key", re.I)
 _OTHER_KEY = re.compile(r"(.*_)?(api|secret|public|private|access|dict|primary|cache)_?key", re.I)
@@ -118,7 +119,7 @@ class Scan:
             self._add(Kind(STEP), call, keys)
             return
         self._block(ast.iter_child_nodes(call), names, keys)
-        if path.startswith(OURS) and path.rpartition(".")[2] == "interrupt":
+        if path.startswith(OURS) and path.rpartition(".")[2] in PAUSES:
             self._add(Kind(QUESTION), call, keys)
         elif (function := self._function(call.func, names)) is not None:
             self._called(function, call, keys)

@@ -151,6 +151,20 @@ def test_calls_outside_of_boundaries_and_writes_without_a_key(body: str, rules: 
     assert rules == rules_of(f"def node(state, runtime: Runtime):\n    {lines}")
 
 
+@pytest.mark.parametrize("pause", ["sleep(60)", "sleep_until(due)", "wait_for_event('paid')"])
+def test_a_node_runs_again_after_a_wait_as_after_a_question(pause: str) -> None:
+    body = f"""
+        from pregel.waits import sleep, sleep_until, wait_for_event
+
+        def node(state):
+            at = time.time()
+            {pause}
+            return {{"at": at}}
+        """
+
+    assert ["PG101"] == rules_of(body)
+
+
 def test_what_ends_a_branch_is_followed_by_nothing() -> None:
     ended = """
         def node(state):
