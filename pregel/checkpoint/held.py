@@ -1,6 +1,7 @@
 """Which runs of this process hold which threads of a saver that keeps no such record itself.
 
-1. A thread is known here only while a run that loaded it lives, so the table does not grow.
+1. A thread is known here only while a run that loaded it lives, so the table does not grow; and one whose last run was
+   rolled back until somebody goes on with it, who has to know.
 2. A claim is compared with the thread as it was loaded, as a journal does; another process is not seen.
 """
 
@@ -43,6 +44,7 @@ class HeldThreads:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: WeakValueDictionary[str, Held] = WeakValueDictionary()
+        self._rolled_back: dict[str, Held] = {}
 
     def row(self, thread: str) -> HeldRow:
         with self._lock:
@@ -63,6 +65,7 @@ class HeldThreads:
                 return None
             held.epoch, held.run = max(held.epoch + 1, int(time.time() * 1000)), append.run
             held.owner, held.pin = claim.owner, "" if claim.pin is None else id_text(claim.pin)
+            self._rolled_back.pop(append.thread, None)
             return held
 
     def leave(self, held: Held, append: Append) -> ThreadRow:
@@ -71,6 +74,8 @@ class HeldThreads:
             held.seq += append.k
             if append.release is not None:
                 held.run, held.owner, held.release = None, None, append.release
+                if append.release.reason == ROLLED_BACK:
+                    self._rolled_back[append.thread] = held
             return self._row(append.thread, held)
 
     @staticmethod
