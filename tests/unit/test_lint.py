@@ -70,7 +70,7 @@ def test_every_rule_is_on_the_page() -> None:
     assert set(RULES) == {"PG001", *(rule for rule, _, _ in sections())}
 
 
-@pytest.mark.skipif(not (TOP / "examples").is_dir(), reason="needs the source")
+@pytest.mark.skipif(not (TOP / "pregel").is_dir(), reason="needs the source")
 def test_the_examples_and_documents_of_this_repository_raise_no_alarm() -> None:
     files = [*(TOP / "examples").glob("*.py"), *(TOP / "pregel").rglob("*.py")]
     pages = [page for page in [TOP / "README.md", *(TOP / "docs").glob("*.md")] if page != PAGE]
