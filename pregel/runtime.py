@@ -68,6 +68,9 @@ class RunControl:
 
     __slots__ = ("drain_reason",)
 
+    hands_back = False
+    """Whether what it stops is left to another worker, not to whoever resumes it."""
+
     def __init__(self) -> None:
         self.drain_reason: str | None = None
 

@@ -84,8 +84,8 @@ class ChunkPage:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nobody holds the thread."""
-        return self.thread.run is None
+        """Whether nobody holds the thread, and no worker is to take it up."""
+        return self.thread.run is None and self.thread.status != "pending"
 
     @property
     def standing(self) -> dict[str, str]:

@@ -490,9 +490,9 @@ class InMemorySaver(JournalSaver):
     def _do_copy_thread(self, name: str, digest: bytes, now: float, tno: int) -> None:
         source, copied = self._numbers[tno], self._make(name, now)
         copied.seq, copied.last_id, copied.graph, copied.updated_at = source.seq, source.last_id, source.graph, now
-        running = source.status == "running"
-        copied.status = "idle" if running else source.status
-        copied.reason = "copied during a run" if running else source.reason
+        reasons = {"running": "copied during a run", "pending": "copied before a worker took it up"}
+        copied.status = "idle" if source.status in reasons else source.status
+        copied.reason = reasons.get(source.status, source.reason)
 
     def _do_copy_namespaces(self, target: int, tno: int) -> None:
         source, copied = self._numbers[tno], self._numbers[target]

@@ -39,7 +39,7 @@ CONTROL = {
 }
 """Row index of control channels. Such rows are upserted; all others are insert-once at their position (0, 1, ...)."""
 
-Status = Literal["idle", "running", "interrupted", "waiting", "failed"]
+Status = Literal["idle", "pending", "running", "interrupted", "waiting", "failed"]
 Source = Literal["input", "loop", "update", "fork"]
 
 ROLLED_BACK = RunDisplaced("rollback").reason

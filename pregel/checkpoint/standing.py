@@ -14,11 +14,12 @@ from typing import Literal, get_args
 from pregel.checkpoint.lease import is_dead, this_owner
 from pregel.checkpoint.records import ThreadRow
 
-ThreadStatus = Literal["idle", "running", "interrupted", "waiting", "failed", "abandoned"]
+ThreadStatus = Literal["idle", "pending", "running", "interrupted", "waiting", "failed", "abandoned"]
 STATUSES: tuple[ThreadStatus, ...] = get_args(ThreadStatus)
 
 _USUAL = {
     "idle": "it is at rest",
+    "pending": "it was started, and waits for a worker",
     "interrupted": "it waits for an answer",
     "waiting": "it waits for a time or an event",
     "failed": "its last run failed",
@@ -30,8 +31,9 @@ _HOPELESS = "JoinStarvedError"  # to go on would come to the same rest again
 class ThreadInfo:
     """A thread as `app.threads` shows it.
 
-    - `status`: ``idle`` (nothing runs), ``running``, ``interrupted`` (paused by a question or a breakpoint),
-      ``waiting`` (for a time or an event), ``failed``, ``abandoned`` (its process died or was not heard of).
+    - `status`: ``idle`` (nothing runs), ``pending`` (for a worker), ``running``, ``interrupted`` (paused by a question
+      or a breakpoint), ``waiting`` (for a time or an event), ``failed``, ``abandoned`` (its process died or was not
+      heard of).
     - `reason`: why, in plain words.
     - `can_resume`: whether a call without input has something to go on with.
     - `updated_at`: when it was written last, in UTC; None where the saver does not say.

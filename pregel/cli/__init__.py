@@ -80,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_chat(commands)
     _add_reads(commands)
     _add_follow(commands)
+    _add_workers(commands)
     _add_upkeep(commands)
     _add_draw(commands)
     _add_lint(commands)
@@ -195,6 +196,33 @@ def _add_follow(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def _journals(parser: argparse.ArgumentParser) -> None:
     help_text = "journal what the run shows, for `pregel follow`"
     parser.add_argument("--journal-stream", action="store_true", help=help_text)
+
+
+def _add_workers(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    start = commands.add_parser(
+        "start",
+        help="admit a run, and leave it to a worker",
+        description="Returns once the run is stored; nothing of it runs here. The graph needs a name.",
+        epilog=EXIT_CODES,
+        formatter_class=AS_WRITTEN,
+    )
+    _graph(start)
+    start.add_argument("--input", required=True, metavar="JSON", help="the input: JSON text, @FILE, or - for stdin")
+    start.add_argument("--key", metavar="KEY", help="the idempotency key: of several starts with it one counts")
+    start.add_argument("--thread", metavar="ID", help="the thread (default: a new one; with --key: of that id)")
+    _database(start)
+    start.set_defaults(command="pregel.cli.worker:start")
+    worker = commands.add_parser(
+        "worker",
+        help="run what was started, and what other processes left when they died",
+        description="Runs until SIGTERM or Ctrl-C, and leaves what is not done to others. The graphs need names.",
+    )
+    worker.add_argument("graphs", nargs="+", metavar="MODULE:GRAPH", help="the graphs whose threads it runs")
+    worker.add_argument("--concurrency", type=int, default=8, metavar="N", help="runs at once (default: %(default)s)")
+    worker.add_argument("--once", action="store_true", help="run what can go on now, and end")
+    worker.add_argument("--http", type=int, metavar="PORT", help="serve GET /threads/ID on this port of localhost")
+    _database(worker)
+    worker.set_defaults(command="pregel.cli.worker:work")
 
 
 def _add_upkeep(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.cli.usage import CallError
 from pregel.config import RunnableConfig
+from pregel.engine.starts import RunHandle
 from pregel.engine.threads import Threads
 from pregel.errors import DefinitionError
 from pregel.runtime import RunControl
@@ -64,6 +65,8 @@ class Graph(Protocol):
     def aget_state_history(self, config: RunnableConfig, *, limit: int | None = None) -> AsyncIterator[Any]: ...
 
     def update_state(self, config: RunnableConfig, values: Any, as_node: str | None = None) -> RunnableConfig: ...
+
+    def start(self, input: Any, config: RunnableConfig | None = None, *, key: str | None = None) -> RunHandle: ...
 
     def copy(self, update: Mapping[str, Any]) -> Graph: ...
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pregel.channels import LastValue
 from pregel.checkpoint.keys import hash16
-from pregel.checkpoint.records import Load, Release, Saved, Source, TaskWrites
+from pregel.checkpoint.records import Load, Release, Saved, Source, Status, TaskWrites
 from pregel.engine.apply import Applied, Input, apply
 from pregel.engine.commits import commit
 from pregel.engine.effects import Done, Failed, Flow, Loaded, Result, Step
@@ -67,13 +67,20 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
     step.writes += unasked
     pending = bool(tasks or frame.ns)  # a subgraph's task is still to end
     step.release = Release(
-        "interrupted" if pending else "idle", "its state was updated, and steps are pending" if pending else ""
+        _standing(frame, pending=pending), "its state was updated, and steps are pending" if pending else ""
     )
     yield step
     config = checkpoint_config(frame.run.thread, frame.ns, frame.state.checkpoint)
     if frame.ns:
         config["configurable"]["checkpoint_map"] = {**frame.metadata["parents"], frame.ns: frame.state.checkpoint}
     return Result("done", config)
+
+
+def _standing(frame: Frame, *, pending: bool) -> Status:
+    """How a thread stands after an update: one that waits for a worker still does, if there is something to run."""
+    if not pending:
+        return "idle"
+    return "pending" if frame.journal is not None and frame.journal.row.status == "pending" else "interrupted"
 
 
 def _load(frame: Frame, checkpoint: str | None) -> Flow[tuple[Saved | None, str]]:

@@ -47,6 +47,7 @@ class Authority:
     # what most runs never set stands on the class: Python keeps few attributes of an object without a dict
     after: int | None = None  # the epoch on which this run's start was planned, when it is not the tip
     around: frozenset[bytes] = frozenset()  # the runs in whose nodes this one runs
+    graph = ""  # whose run it is, by name
     acts = False  # whether this process knows it as a run that may act on the thread
     goes_back: str | None = None  # where it starts if it rolls one back itself; empty for the very beginning
     asked = ""  # what another run asks of this one
@@ -78,7 +79,7 @@ class Authority:
         start = row.pin if row.is_rolled_back else self.head
         start = start if self.goes_back is None else self.goes_back
         pin = id_bytes(start) if start else None
-        claim = Claim(row.epoch, row.gen, lease.this_owner(), dead, self.lease, pin=pin, heard=row.asked)
+        claim = Claim(row.epoch, row.gen, lease.this_owner(), dead, self.lease, self.graph, pin, row.asked)
         claim.rouses, claim.taken = row.status == "waiting", self.taken
         return claim
 

@@ -196,7 +196,7 @@ class Call:
             if self.recorded and not hasattr(saver, "chunk_tail"):
                 raise keeps_none(self.graph.saver)
             journal = kind(saver, self.thread, ids, os.urandom(16), durability, self.graph.names)
-            journal.around = self.around
+            journal.around, journal.graph = self.around, self.graph.get_name()
         run = Run(
             ids=ids,
             config=self.config,

@@ -274,6 +274,11 @@ class Frame:
             return control.drain_reason
         return journal.asked if journal is not None else ""
 
+    @property
+    def hands_back(self) -> bool:
+        """Whether a run that is drained is left to another worker."""
+        return bool(getattr(self.run.control, "hands_back", False))
+
     def stopped(self, why: str) -> GraphDrained:
         """What the caller of a run that stopped is told."""
         journal = self.run.journal

@@ -164,7 +164,8 @@ def close(
     """
     if frame.journal is not None and frame.is_root:
         why = f"{type(error).__name__}: {told(error, str)}" if error else ""
-        step.release = release_of(THREAD_STATUS[status], reason or why, asked)
+        standing = "pending" if status == "drained" and frame.hands_back else THREAD_STATUS[status]
+        step.release = release_of(standing, reason or why, asked)
     if frame.traced and step.saves:
         show_checkpoint(frame, step, plan(frame.plan, frame), None)
     last: Step | None = None

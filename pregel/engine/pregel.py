@@ -22,6 +22,7 @@ from pregel.engine.followable import Followable
 from pregel.engine.nested import stable_namespace, subgraphs
 from pregel.engine.node import NodeBuilder, PregelNode
 from pregel.engine.plan import TASKS, Plan, Policies
+from pregel.engine.startable import Startable
 from pregel.engine.states import States
 from pregel.engine.verbs import Verbs
 from pregel.errors import DefinitionError, InvalidInputError
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from pregel.engine.threads import Threads
 
 
-class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable):
+class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable, Startable):
     """A compiled graph over named channels.
 
     `nodes` wake on channels and write to channels; `input_channels` take the input, `output_channels` make the output,

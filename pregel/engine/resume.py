@@ -47,6 +47,7 @@ from pregel.errors import (
     NoCheckpointerError,
     PregelError,
     ReplayMismatchError,
+    ThreadBusy,
 )
 from pregel.types import Command, Interrupt
 
@@ -134,6 +135,8 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
         opened = _opened((yield Step(load=[Load(frame.ns, entry.checkpoint, before)])))
         if opened is not None and frame.is_root:
             frame.journal.may_begin()
+            if opened.thread.status == "pending" and (entry.checkpoint or not _goes_on(entry.input)):
+                raise _left_to_a_worker(frame.run.thread)
             frame.run.died = opened.thread.run is not None
             if opened.thread.is_rolled_back and not (_goes_on(entry.input) or entry.checkpoint or entry.anew):
                 entry, opened = yield from _rolled_back(frame.journal, entry, opened)
@@ -181,6 +184,16 @@ def _rolled_back(journal: Journal, entry: Entry, opened: Opened) -> Flow[tuple[E
 def _resumes(entry: Entry) -> bool:
     """Whether it goes on with the work that is pending."""
     return entry.input is None or isinstance(entry.input, Command)
+
+
+def _left_to_a_worker(thread: str) -> ThreadBusy:
+    """The error of a call that would give up a start which no worker has taken up yet."""
+    return ThreadBusy(
+        f"Thread {thread!r} was started, and waits for a worker.",
+        fix="Let a worker run it, or go on with it here: app.threads.resume(thread_id).",
+        reason="pending",
+        thread=thread,
+    )
 
 
 def _goes_on(given: Any) -> bool:

@@ -79,6 +79,7 @@ def _refused(row: ThreadRow, status: ThreadStatus, *, can_resume: bool) -> Canno
     why: dict[str, tuple[str, str]] = {
         "running": ("is running", "Wait for its end, or drain it; it may be rewound once it has failed."),
         "abandoned": ("has not failed, its process died", "Go on with app.threads.resume(thread_id)."),
+        "pending": ("waits for a worker", "A worker takes it up, or app.threads.resume(thread_id)."),
         "interrupted": ("waits for an answer", "Answer it with app.threads.resume(thread_id, answer)."),
         "waiting": ("waits for a time or an event", "It goes on by itself when that comes."),
         "stopped": ("was stopped, and has not failed", "Go on with app.threads.resume(thread_id)."),

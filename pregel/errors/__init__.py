@@ -33,6 +33,7 @@
     │   ├── ThreadNotFoundError (LookupError)
     │   ├── CannotResumeError
     │   ├── CannotRewindError
+    │   ├── IdempotencyConflictError
     │   ├── UnknownEffectError
     │   ├── EventMismatchError
     │   ├── OutsideRunError (RuntimeError)
@@ -122,6 +123,7 @@ from pregel.errors.usage import (
     ConcurrentUpdateError,
     EmptyInputError,
     EventMismatchError,
+    IdempotencyConflictError,
     InvalidInputError,
     InvalidRouteError,
     InvalidUpdateError,
@@ -167,6 +169,7 @@ __all__ = [
     "GraphInterrupt",
     "GraphRecursionError",
     "GraphValidationError",
+    "IdempotencyConflictError",
     "InternalError",
     "InvalidInputError",
     "InvalidRouteError",

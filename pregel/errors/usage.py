@@ -169,11 +169,17 @@ class CannotResumeError(UsageError):
         self.reason = reason
 
 
+class IdempotencyConflictError(UsageError):
+    """The key of a start belongs to something else: another graph, input or config. Nothing was written."""
+
+    code = "IDEMPOTENCY_CONFLICT"
+
+
 class CannotRewindError(UsageError):
     """The thread has not failed, so there is nothing to rewind.
 
-    `reason` says how it stands: ``running``, ``abandoned``, ``interrupted``, ``waiting``, ``stopped`` (it can be
-    resumed), ``finished``, or ``lost`` when the run that failed had stored nothing.
+    `reason` says how it stands: ``running``, ``pending``, ``abandoned``, ``interrupted``, ``waiting``, ``stopped`` (it
+    can be resumed), ``finished``, or ``lost`` when the run that failed had stored nothing.
     """
 
     code = "CANNOT_REWIND"

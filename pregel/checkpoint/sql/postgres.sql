@@ -386,8 +386,8 @@ INSERT INTO pregel_threads (thread, epoch, seq, last_id, status, reason, graph, 
 SELECT $1::text,
        greatest(1 + coalesce((SELECT epoch FROM pregel_tombstones WHERE digest = $2), 0),
                 (extract(epoch FROM clock_timestamp()) * 1000)::bigint),
-       seq, last_id, CASE status WHEN 'running' THEN 'idle' ELSE status END,
-       CASE status WHEN 'running' THEN 'copied during a run' ELSE reason END, graph, meta,
+       seq, last_id, CASE WHEN status IN ('running', 'pending') THEN 'idle' ELSE status END,
+       CASE status WHEN 'running' THEN 'copied during a run' WHEN 'pending' THEN 'copied before a worker took it up' ELSE reason END, graph, meta,
        extract(epoch FROM clock_timestamp())
 FROM pregel_threads WHERE tno = $4
 

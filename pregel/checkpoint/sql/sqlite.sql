@@ -314,8 +314,8 @@ DELETE FROM pregel_namespaces WHERE tno = ? AND ns = ?
 -- copy_thread: a thread's row under a new name, held by nobody, above the epoch of its tombstone
 INSERT INTO pregel_threads (thread, epoch, seq, last_id, status, reason, graph, meta, updated_at)
 SELECT ?1, max(1 + coalesce((SELECT epoch FROM pregel_tombstones WHERE digest = ?2), 0), CAST(?3 * 1000 AS INTEGER)),
-       seq, last_id, CASE status WHEN 'running' THEN 'idle' ELSE status END,
-       CASE status WHEN 'running' THEN 'copied during a run' ELSE reason END, graph, meta, ?3
+       seq, last_id, CASE WHEN status IN ('running', 'pending') THEN 'idle' ELSE status END,
+       CASE status WHEN 'running' THEN 'copied during a run' WHEN 'pending' THEN 'copied before a worker took it up' ELSE reason END, graph, meta, ?3
 FROM pregel_threads WHERE tno = ?4
 
 -- copy_namespaces: the namespaces of one thread (?2) for another (?1)

@@ -1,0 +1,7 @@
+"""Runs that are started in one process and run in others: the worker, and how a run stands."""
+
+from pregel.durable.status import StatusPage
+from pregel.durable.worker import Worker
+from pregel.engine.starts import RunHandle
+
+__all__ = ["RunHandle", "StatusPage", "Worker"]

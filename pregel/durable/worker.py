@@ -1,0 +1,296 @@
+"""Worker: takes up what can go on in a store, and runs it.
+
+1. It takes up threads that were started and nobody has run (``pending``), those whose process died or was not heard of
+   for its lease (``abandoned``), and those that wait for a time that has come or an event that is there. What waits
+   for a person, failed, was cancelled or drained is left alone.
+2. The claim decides: a thread is gone on with only as it was seen, so of many workers one runs it, once.
+3. What is stopped because the worker stops becomes ``pending`` again, in the append of its last step.
+4. Between two looks at an idle store it pauses, longer each time; a start of this very process wakes it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from pregel.checkpoint.records import ThreadRow
+from pregel.checkpoint.standing import info_of
+from pregel.engine.authority import ClaimMissed
+from pregel.engine.call import clock
+from pregel.engine.pregel import Pregel
+from pregel.engine.running import TICKS
+from pregel.engine.starts import TakeUp, admitted, check_named
+from pregel.engine.tries import awaiting_driver, blocking_driver, let_go
+from pregel.errors import GraphDrained, InvalidInputError, StoreError, ThreadBusy
+from pregel.runtime import RunControl
+
+SHORTEST = 0.05  # seconds of the first pause of an idle worker
+LEFT = ("pending", "running")  # how threads stand that nobody may be running
+DISPLACED = ("interrupt", "rollback")  # asked of a run that died: whoever asked goes on with the thread
+
+log = logging.getLogger("pregel.durable.worker")
+log.addHandler(logging.NullHandler())
+
+
+class WorkerControl(RunControl):
+    """Asks the runs of a worker to stop, and the worker to take up nothing more."""
+
+    __slots__ = ("_worker",)
+
+    hands_back = True
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__()
+        self._worker = worker
+
+    def request_drain(self, reason: str = "shutdown") -> None:
+        """Stop after the steps that run now; what is not done is left to other workers. The first reason stays."""
+        if not self.drain_requested:
+            super().request_drain(reason)
+        self._worker.wake()
+
+
+class Worker:
+    """Runs what can go on of these graphs' threads. They share one store, and each has a name of its own.
+
+    - `concurrency`: how many runs go on at once.
+    - `poll_interval`: the seconds between two looks at an idle store, at most.
+    - `context`: what its runs are given as their context.
+    """
+
+    def __init__(
+        self,
+        graphs: Pregel | Iterable[Pregel],
+        *,
+        concurrency: int = 8,
+        poll_interval: float = 1.0,
+        context: Any = None,
+    ) -> None:
+        served = [graphs] if isinstance(graphs, Pregel) else list(graphs)
+        if not served:
+            raise InvalidInputError("A worker serves at least one graph.", fix="Give it a compiled graph.")
+        for graph in served:
+            check_named(graph)
+        self.graphs = {graph.get_name(): graph for graph in served}
+        if len(self.graphs) < len(served):
+            raise InvalidInputError("Two graphs of a worker have one name.", fix="Compile each with name=...")
+        self.saver = served[0].saver
+        if any(graph.saver is not self.saver for graph in served):
+            raise InvalidInputError("The graphs of a worker share one saver.", fix="Make a worker for each store.")
+        if concurrency < 1 or poll_interval <= 0:
+            raise InvalidInputError("concurrency is at least 1, and poll_interval above 0.")
+        self.concurrency, self.poll_interval, self.context = concurrency, poll_interval, context
+        self.control = WorkerControl(self)
+        self._woken = threading.Event()
+        self._awoken: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._pause = SHORTEST
+
+    def stop(self, reason: str = "shutdown") -> None:
+        """Take up nothing more, and have what runs stop after its step; from any thread."""
+        self.control.request_drain(reason)
+
+    def wake(self) -> None:
+        """Look at the store now; from any thread."""
+        self._woken.set()
+        if self._awoken is not None:
+            loop, event = self._awoken
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(event.set)
+
+    # -- blocking ----------------------------------------------------------------------------------------------------
+
+    def run_once(self) -> int:
+        """Run what can go on now, one after the other; how many runs it took up."""
+        return sum(self._take(row) for row in self._found(self._look()) if not self.control.drain_requested)
+
+    def run(self) -> None:
+        """Take up what can go on, until the worker is stopped; then return when its runs have stopped."""
+        running: dict[Future[int], str] = {}
+        admitted.add(self.wake)
+        try:
+            with ThreadPoolExecutor(self.concurrency, "pregel-worker") as pool, self._stopping():
+                while not self.control.drain_requested:
+                    self._woken.clear()
+                    for row in self._found_now(running.values())[: self.concurrency - len(running)]:
+                        future = pool.submit(self._take, row)
+                        future.add_done_callback(self._ended)
+                        running[future] = row.thread
+                    if self._woken.wait(self._next_pause()):
+                        self._pause = SHORTEST
+                    for future in [future for future in running if future.done()]:
+                        del running[future]
+                        future.result()
+        finally:
+            admitted.discard(self.wake)
+
+    @contextmanager
+    def _stopping(self) -> Iterator[None]:
+        """Have the runs stop when what takes them up ends for whatever reason."""
+        try:
+            yield
+        except BaseException:
+            self.stop("the worker broke off")
+            raise
+
+    def _found_now(self, without: Iterable[str]) -> list[ThreadRow]:
+        try:
+            return self._found(self._look(), without=without)
+        except StoreError as error:
+            return self._away(error)
+
+    def _look(self) -> list[ThreadRow]:
+        due = self._ours(self.saver.due(self._now()))
+        left = [row for status in LEFT for row in self.saver.threads(status=status)]
+        return [*filter(_may_go_on, left), *(self.saver.load(thread, []).thread for thread in due)]
+
+    def _take(self, row: ThreadRow) -> int:
+        """Go on with a thread to its next rest; 0 when another worker was quicker."""
+        try:
+            call = self._call(row, self.saver.look(row.thread, ""))
+            result = blocking_driver(call).run(call.wants, None if call.callbacks is None else call.callbacks.tell)
+            if result.error is not None:
+                raise let_go(result)
+        except Exception as error:
+            return self._told(row, error)
+        return 1
+
+    # -- awaiting ----------------------------------------------------------------------------------------------------
+
+    async def arun_once(self) -> int:
+        """Async twin of `run_once`."""
+        taken = 0
+        for row in self._found(await self._alook()):
+            if not self.control.drain_requested:
+                taken += await self._atake(row)
+        return taken
+
+    async def arun(self) -> None:
+        """Async twin of `run`. Cancelled, it stops as `stop` does, and ends when its runs have."""
+        event = asyncio.Event()
+        self._awoken = asyncio.get_running_loop(), event
+        running: dict[asyncio.Task[int], str] = {}
+        admitted.add(self.wake)
+        try:
+            with self._stopping():
+                while not self.control.drain_requested:
+                    event.clear()
+                    for row in (await self._afound_now(running.values()))[: self.concurrency - len(running)]:
+                        task = asyncio.create_task(self._atake(row))
+                        task.add_done_callback(self._ended)
+                        running[task] = row.thread
+                    if await _awaited(event, self._next_pause()):
+                        self._pause = SHORTEST
+                    for task in [task for task in running if task.done()]:
+                        del running[task]
+                        task.result()
+        finally:
+            admitted.discard(self.wake)
+            self._awoken = None
+            await _ended(running)
+
+    async def _afound_now(self, without: Iterable[str]) -> list[ThreadRow]:
+        try:
+            return self._found(await self._alook(), without=without)
+        except StoreError as error:
+            return self._away(error)
+
+    async def _alook(self) -> list[ThreadRow]:
+        due = self._ours(await self.saver.adue(self._now()))
+        left = [row for status in LEFT for row in await self.saver.athreads(status=status)]
+        return [*filter(_may_go_on, left), *[(await self.saver.aload(thread, [])).thread for thread in due]]
+
+    async def _atake(self, row: ThreadRow) -> int:
+        try:
+            call = self._call(row, await self.saver.alook(row.thread, ""))
+            tell = None if call.callbacks is None else call.callbacks.atell
+            result = await awaiting_driver(call).run(call.wants, tell)
+            if result.error is not None:
+                raise let_go(result)
+        except Exception as error:
+            return self._told(row, error)
+        return 1
+
+    # -- both --------------------------------------------------------------------------------------------------------
+
+    def _found(self, rows: Sequence[ThreadRow], *, without: Iterable[str] = ()) -> list[ThreadRow]:
+        """What can go on, of the graphs that it serves, the longest untouched first."""
+        taken = set(without)
+        found = [row for row in rows if row.graph in self.graphs and row.thread not in taken]
+        return sorted(found, key=_touched)
+
+    def _ours(self, due: Iterable[tuple[str, str]]) -> list[str]:
+        return [thread for thread, graph in due if graph in self.graphs]
+
+    def _now(self) -> float:
+        """Unix seconds, by the clock that the waits of its graphs are told by."""
+        return (next(iter(self.graphs.values())).clock or clock)() / TICKS
+
+    def _call(self, row: ThreadRow, saved: Any) -> TakeUp:
+        graph = self.graphs[row.graph]
+        return TakeUp(graph, row.thread, row.epoch, saved, context=self.context, control=self.control)
+
+    def _told(self, row: ThreadRow, error: Exception) -> int:
+        """Whether a run that ended so was this worker's; the thread's row says what became of it."""
+        if isinstance(error, ClaimMissed | ThreadBusy):
+            return 0
+        if isinstance(error, StoreError):
+            log.warning("thread %r broke off: %s: %s", row.thread, type(error).__name__, error)
+            return 0
+        if not isinstance(error, GraphDrained):
+            log.warning("thread %r failed: %s: %s", row.thread, type(error).__name__, error)
+        return 1
+
+    def _ended(self, work: Future[int] | asyncio.Task[int]) -> None:
+        """Look again at once when a run has come to a rest, and not when nothing came of it."""
+        if work.cancelled() or work.exception() is not None or work.result():
+            self.wake()
+
+    def _away(self, error: StoreError) -> list[ThreadRow]:
+        log.warning("the store could not be looked at: %s", error)
+        return []
+
+    def _next_pause(self) -> float:
+        pause, self._pause = self._pause, min(self._pause * 2, self.poll_interval)
+        return min(pause, self.poll_interval)
+
+
+def _may_go_on(row: ThreadRow) -> bool:
+    info = info_of(row)
+    if info.status == "abandoned":
+        return info.can_resume and row.asked not in DISPLACED
+    return info.status == "pending"
+
+
+def _touched(row: ThreadRow) -> tuple[float, int]:
+    return row.updated_at, row.tno
+
+
+async def _awaited(event: asyncio.Event, seconds: float) -> bool:
+    """Whether it was set within so many seconds."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await event.wait()
+    except TimeoutError:
+        return False
+
+
+async def _ended(running: Iterable[asyncio.Task[int]]) -> None:
+    """Return when these have ended, also if that is cancelled meanwhile; what they raised is raised."""
+    cancelled = None
+    left = set(running)
+    while left:
+        try:
+            _, left = await asyncio.wait(left)
+        except asyncio.CancelledError as error:
+            if cancelled is not None:  # asked twice: as abrupt as it can be
+                for task in left:
+                    task.cancel()
+            cancelled = error
+            left = {task for task in left if not task.done()}
+    if cancelled is not None:
+        raise cancelled

@@ -1,0 +1,37 @@
+"""The verb of a graph that admits a run and leaves it to a worker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pregel.config import RunnableConfig
+
+if TYPE_CHECKING:
+    from pregel.engine.starts import RunHandle
+
+
+class Startable:
+    """The verb of a graph that starts a run elsewhere."""
+
+    def start(
+        self, input: Any, config: RunnableConfig | None = None, *, key: str | None = None, base_url: str | None = None
+    ) -> RunHandle:
+        """Admit a run durably and return at once: no node runs here, a `pregel.durable.Worker` takes it up.
+
+        With a `key` it is admitted once: the thread's id is the key, and a start with the same key, input and config
+        gives the run that is there (`existing`). IdempotencyConflictError, and nothing is written, when the key belongs
+        to something else. Without one the run is the next input of its thread, of a new one where the config names
+        none; ThreadBusy when somebody runs that, or it was started already. `base_url`: where the workers' status page
+        is reached, for the handle's `url`.
+        """
+        from pregel.engine.starts import start  # few programs start runs elsewhere
+
+        return start(self, input, config, key=key, base_url=base_url)  # type: ignore[arg-type]  # it is a Pregel
+
+    async def astart(
+        self, input: Any, config: RunnableConfig | None = None, *, key: str | None = None, base_url: str | None = None
+    ) -> RunHandle:
+        """Async twin of `start`."""
+        from pregel.engine.starts import astart
+
+        return await astart(self, input, config, key=key, base_url=base_url)  # type: ignore[arg-type]

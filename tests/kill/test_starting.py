@@ -1,0 +1,62 @@
+"""Starts and workers that are killed: what was admitted runs, once, and whoever is left takes up what others left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .test_agents import play
+
+
+class Shop:
+    """One store over many processes."""
+
+    def __init__(self, directory: Path, store: str) -> None:
+        self.directory, self.store = directory, store
+
+    def __call__(self, *words: str, kill_at: str = "") -> Any:
+        """What a process said; None when it died."""
+        return play(self.directory, self.store, *words, kill_at=kill_at, program="starting")
+
+    @property
+    def done(self) -> dict[str, int]:
+        log = self.directory / "log"
+        return Counter(log.read_text().splitlines()) if log.exists() else {}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
+    store = str(tmp_path / "threads.db") if request.param == "sqlite" else request.getfixturevalue("dsn")
+    return Shop(tmp_path, store)
+
+
+@pytest.mark.acceptance("S2-12")
+@pytest.mark.parametrize(
+    "point", ["before the admission", "after the admission", "before the claim", "after the claim"]
+)
+def test_what_was_admitted_runs_once_wherever_a_process_dies(shop: Shop, point: str) -> None:
+    told = shop("start", "o-1", kill_at=point)
+    if told is None and point == "before the admission":
+        assert 0 == shop("work")  # nothing of it was stored
+    works = [shop("work", kill_at=point) for _ in range(2)]
+    again = shop("start", "o-1", kill_at=point)
+    works += [shop("work") for _ in range(2)]
+
+    assert point != "before the admission" or not again["existing"]
+    assert point == "before the admission" or again["existing"]
+    assert {"packed": 1, "shipped": 1} == shop.done
+    assert 1 == sum(told or 0 for told in works)
+    assert (shop.directory / "died").exists()
+
+
+@pytest.mark.acceptance("S0-5")
+def test_another_worker_goes_on_with_what_one_left_and_nobody_tells_it_to(shop: Shop) -> None:
+    shop("start", "o-1")
+
+    assert shop("work", kill_at="in a node") is None
+
+    assert {"o-1": "idle"} == shop("serve")
+    assert {"packed": 1, "shipped": 1} == shop.done
