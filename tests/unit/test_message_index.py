@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pregel.channels import BinaryOperatorAggregate
@@ -37,6 +37,7 @@ def outcome(old: list[Any], write: Any) -> object:
 
 
 @given(steps=st.lists(st.tuples(writes, st.lists(writes, max_size=2)), max_size=12))
+@example(steps=[([HumanMessage("hi", id="m2")], []), ([HumanMessage("ho", id="m2")], [])])  # the last one, anew
 def test_whatever_is_previewed_and_written_the_answer_is_that_of_the_reducer(
     steps: list[tuple[Any, list[Any]]],
 ) -> None:
