@@ -22,8 +22,8 @@ from pregel.checkpoint.records import ThreadRow
 from pregel.checkpoint.standing import info_of
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.call import clock
+from pregel.engine.ids import TICKS
 from pregel.engine.pregel import Pregel
-from pregel.engine.running import TICKS
 from pregel.engine.starts import TakeUp, admitted, check_named
 from pregel.engine.tries import awaiting_driver, blocking_driver, let_go
 from pregel.errors import GraphDrained, InvalidInputError, StoreError, ThreadBusy

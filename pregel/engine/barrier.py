@@ -40,7 +40,7 @@ from pregel.engine.effects import (
     Timeout,
 )
 from pregel.engine.frame import Frame
-from pregel.engine.running import TICKS
+from pregel.engine.ids import TICKS
 from pregel.engine.task import Task, Tries, handling
 from pregel.engine.trace import show_end
 from pregel.engine.watch import show_finished, show_paused

@@ -16,6 +16,7 @@ from typing import Any, SupportsBytes
 
 from pregel.checkpoint.keys import hash16, lineage_after
 
+TICKS = 10_000_000  # of a clock, a second: they are 100 ns each
 EPOCH = 0x01B21DD213814000  # 100 ns ticks between 1582-10-15 and 1970-01-01
 NULL_TASK = "00000000-0000-0000-0000-000000000000"
 ROOT_LINEAGE = bytes(16)

@@ -16,9 +16,8 @@ from pregel.checkpoint.keys import hash16
 from pregel.checkpoint.records import EFFECT, MEMO, TaskWrites
 from pregel.engine.effects import Begun, CameOut
 from pregel.engine.future import CallFuture
-from pregel.engine.ids import idempotency_key, uuid_text
+from pregel.engine.ids import TICKS, idempotency_key, uuid_text
 from pregel.engine.memos import as_stored
-from pregel.engine.running import TICKS
 from pregel.engine.task import PUSH, path_text
 from pregel.errors import NoCheckpointerError, NotBuiltError, OutcomeUnknownError
 

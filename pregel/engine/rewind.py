@@ -19,10 +19,9 @@ from pregel.checkpoint.records import REWIND, Release, TaskWrites, ThreadRow
 from pregel.checkpoint.standing import ThreadStatus, info_of
 from pregel.engine.effects import Flow, Result, Step
 from pregel.engine.frame import Frame
-from pregel.engine.ids import uuid_text
+from pregel.engine.ids import TICKS, uuid_text
 from pregel.engine.open_step import effects_of, failures_of, opened_flow, places_flow
 from pregel.engine.pending import rewinds_of
-from pregel.engine.running import TICKS
 from pregel.errors import CannotRewindError
 from pregel.types import Effect, FailedTask, Rewind
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from pregel.config import RunnableConfig, merge_configs, question_scope
-from pregel.engine.ids import Lineage, idempotency_key, interrupt_id
+from pregel.engine.ids import TICKS, Lineage, idempotency_key, interrupt_id
 from pregel.engine.spoken import about, speaker
 from pregel.engine.state import hand_out
 from pregel.errors import CallWithdrawn, GraphInterrupt, InternalError, InvalidUpdateError, NodeError, NodeTimeoutError
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pregel.engine.task import Tries
     from pregel.waits import Wait
 
-TICKS = 10_000_000  # a second, as a run's clock counts
 
 _ASKING = Lock()
 

@@ -15,6 +15,7 @@ from pregel.checkpoint.keys import thread_text
 from pregel.checkpoint.pages import checked_limit
 from pregel.checkpoint.records import EventRow, Sent
 from pregel.engine.call import clock
+from pregel.engine.ids import TICKS
 from pregel.errors import (
     AuthorityLost,
     EventMismatchError,
@@ -28,7 +29,6 @@ from pregel.errors import (
 if TYPE_CHECKING:
     from pregel.engine.pregel import Pregel
 
-TICKS = 10_000_000  # a second, as a graph's clock counts
 ELSEWHERE = (ThreadBusy, AuthorityLost, ThreadDeleted, ThreadNotFoundError)  # somebody else has woken it, or ended it
 
 

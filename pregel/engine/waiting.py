@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.records import INTERRUPT, EventRow, Mail, Release, Saved, Status, WaitRow
 from pregel.engine.effects import Flow, Loaded, Step
+from pregel.engine.ids import TICKS
 from pregel.engine.pending import open_questions, stored_results
 from pregel.errors import NoCheckpointerError, NotBuiltError
 from pregel.types import Interrupt
@@ -23,8 +24,6 @@ from pregel.waits import Wait
 if TYPE_CHECKING:
     from pregel.engine.frame import Frame
     from pregel.engine.running import Running
-
-TICKS = 10_000_000  # a second, as a run's clock counts
 
 
 def wait_of(task: Running, id: str, made: Callable[[float], Wait]) -> Wait:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TICKS = 10_000_000  # 100 ns ticks in a second
+from pregel.engine.ids import TICKS
 
 
 class FakeClock:

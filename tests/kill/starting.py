@@ -2,6 +2,7 @@
 
 ``python -m tests.kill.starting DIRECTORY STORE start KEY``: admits an order, and prints what the start gave.
 ``... work``: a worker that looks once, and prints how many runs it took up.
+``... stall``: the same with a lease of 0.4 s; it tells that it ships, and ships when it has read a line.
 ``... serve``: a worker that runs until every order is at rest, and prints nothing but how they stand.
 """
 
@@ -22,13 +23,15 @@ from pregel.durable import Worker
 from tests.kill.outside import Outside
 from tests.kill.owners import saver_at
 
+LEASE = 0.4  # seconds, of a worker whose lease is to lapse
+
 
 class Order(TypedDict, total=False):
     item: str
     done: list[str]
 
 
-def shop(outside: Outside, saver: Any) -> Any:
+def shop(outside: Outside, saver: Any, *, stalls: bool = False) -> Any:
     """Packs and ships."""
 
     def pack(order: Order) -> Order:
@@ -37,6 +40,9 @@ def shop(outside: Outside, saver: Any) -> Any:
 
     def ship(order: Order) -> Order:
         outside.die_at("in a node")
+        if stalls:
+            print("shipping", flush=True)
+            sys.stdin.readline()
         outside.note("shipped")
         return {"done": [*order["done"], "shipped"]}
 
@@ -45,9 +51,9 @@ def shop(outside: Outside, saver: Any) -> Any:
 
 
 @contextmanager
-def dying(outside: Outside, store: str) -> Iterator[JournalSaver]:
-    """The saver, which dies before or after the append that admits a run, and before the claim of one."""
-    with saver_at(store) as saver:
+def dying(outside: Outside, store: str, lease: float) -> Iterator[JournalSaver]:
+    """The saver, which dies before or after the append that admits a run, and before or after the claim of one."""
+    with saver_at(store, lease) as saver:
         append = saver.append
 
         def watched(record: Append) -> Receipt:
@@ -70,12 +76,13 @@ def dying(outside: Outside, store: str) -> Iterator[JournalSaver]:
 def main(directory: str, store: str, name: str, *rest: str) -> None:
     """Start, or work."""
     outside = Outside(Path(directory))
-    with dying(outside, store) as saver:
-        app = shop(outside, saver)
+    stalls = name == "stall"
+    with dying(outside, store, LEASE if stalls else 30.0) as saver:
+        app = shop(outside, saver, stalls=stalls)
         if name == "start":
             handle = app.start({"item": "book"}, key=rest[0])
             told: Any = {"thread": handle.thread_id, "run": handle.run_id, "existing": handle.existing}
-        elif name == "work":
+        elif name in ("work", "stall"):
             told = Worker(app).run_once()
         else:
             told = serve(app)
@@ -87,9 +94,8 @@ def serve(app: Any) -> dict[str, str]:
     worker = Worker(app, poll_interval=0.05)
     thread = threading.Thread(target=worker.run)
     thread.start()
-    wait = threading.Event()
     while any(info.status not in ("idle", "failed") for info in app.threads.list()):
-        wait.wait(0.02)
+        pass  # each look is a read of the store
     worker.stop()
     thread.join()
     return {info.thread_id: info.status for info in app.threads.list()}

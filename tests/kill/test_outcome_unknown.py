@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,8 +41,7 @@ def killed(request: pytest.FixtureRequest, desk: Desk, store: str) -> Iterator[A
         command = [sys.executable, "-m", "tests.kill.trips", store, driver, durability, str(idempotent)]
         child = subprocess.Popen(command, cwd=ROOT, env=child_environment(**{ADDRESS: desk.address}))
         while not (desk.held("car") == 1 and begun(app) == ["car"]):
-            assert child.poll() is None
-            time.sleep(0.01)
+            assert child.poll() is None  # each look is a call to the provider and a read of the store
         desk.release("car")
         assert -signal.SIGKILL == child.wait(60)
         assert dict.fromkeys(TOOLS, 1) == desk.accepted(*TOOLS)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pregel.durable import Worker
+
+from .outside import Outside
+from .owners import ROOT, row_at, saver_at
+from .starting import shop as shop_of
 from .test_agents import play
 
 
@@ -60,3 +69,32 @@ def test_another_worker_goes_on_with_what_one_left_and_nobody_tells_it_to(shop: 
 
     assert {"o-1": "idle"} == shop("serve")
     assert {"packed": 1, "shipped": 1} == shop.done
+
+
+@pytest.mark.acceptance("S0-5")
+def test_a_worker_that_froze_is_replaced_once_its_lease_is_over(shop: Shop) -> None:
+    """No sooner, and with nothing of the frozen one in the way when it comes back."""
+    shop("start", "o-1")
+    command = [sys.executable, "-m", "tests.kill.starting", str(shop.directory), shop.store, "stall"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with (
+        subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as frozen,
+        saver_at(shop.store) as saver,
+    ):
+        assert frozen.stdout is not None
+        assert "shipping" == frozen.stdout.readline().strip()
+        frozen.send_signal(signal.SIGSTOP)
+        worker = Worker(shop_of(Outside(shop.directory), saver))
+        lapsed = False
+        while not worker.run_once():
+            assert not lapsed  # the first look after it has lapsed takes the run up
+            lapsed = row_at(saver, "o-1").lapsed
+        done = row_at(saver, "o-1")
+        frozen.send_signal(signal.SIGCONT)
+        told, _ = frozen.communicate("go on\n", timeout=60)
+
+        assert ("0", 0) == (told.strip(), frozen.returncode)  # what it did after that was not its run any more
+        assert ("idle", done) == (done.status, row_at(saver, "o-1"))
+    assert 1 == shop.done["packed"]

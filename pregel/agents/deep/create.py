@@ -81,8 +81,6 @@ def create_deep_agent(
 
     The rest is as in `create_agent`. Everything is checkpointed: files, summaries, what subagents have done.
     """
-    if model is None:
-        raise DefinitionError("A deep agent needs a model.", fix='Give one, such as "anthropic:claude-sonnet-4-5".')
     parts = _Parts(
         model=as_model(model),
         tools=tools or (),
