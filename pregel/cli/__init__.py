@@ -84,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_upkeep(commands)
     _add_draw(commands)
     _add_lint(commands)
+    _add_guide(commands)
     _add_demo(commands)
     return parser
 
@@ -263,6 +264,25 @@ def _add_lint(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     lint.add_argument("targets", nargs="+", metavar="FILE|DIRECTORY|MODULE[:GRAPH]", help="what to check")
     lint.add_argument("--format", choices=("text", "json"), default="text", help="how to print (default: %(default)s)")
     lint.set_defaults(command="pregel.cli.lint:lint")
+
+
+def _add_guide(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    guide = commands.add_parser("guide", help="read the documents, offline: a list of the pages, or a page")
+    guide.add_argument("page", nargs="?", metavar="PAGE", help="the page, e.g. waits (default: which pages there are)")
+    guide.add_argument("--path", action="store_true", help="print the directory of the pages instead")
+    guide.set_defaults(command="pregel.cli.guide:guide")
+    check = commands.add_parser(
+        "check",
+        help="check a workflow before it is used: lint it, build it, compile it",
+        description="Builds and compiles it in a process of its own, and runs none of its nodes. Exit codes: 0 nothing "
+        "was found, 1 something was, 2 the call is wrong.",
+    )
+    check.add_argument(
+        "target", metavar="FILE|MODULE[:GRAPH]", help="what to check, e.g. flow.py or shop.refunds:graph"
+    )
+    check.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="(default: %(default)g)")
+    check.add_argument("--format", choices=("text", "json"), default="text", help="how to print (default: %(default)s)")
+    check.set_defaults(command="pregel.cli.guide:check")
 
 
 def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -36,7 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine",),
     ("graph", "func", "signals", "remote", "interop"),
     ("agents", "durable"),
-    ("testing", "cli", "studio"),
+    ("testing", "cli", "studio", "guide"),
 )
 RANK = {package: rank for rank, layer in enumerate(LAYERS) for package in layer}
 STORAGE = RANK["checkpoint"]

@@ -35,6 +35,8 @@ def test_the_wheel_holds_every_tracked_kind_of_file_of_the_package(content: set[
 
     expected = {path.relative_to(TOP).as_posix() for path in files}
 
+    expected |= {f"pregel/guide/bundled/{path.relative_to(TOP)}" for path in [TOP / "README.md", *TOP.glob("docs/*")]}
+
     assert {"pregel/py.typed"} <= expected
     assert expected == {name for name in content if name.startswith("pregel/")}
 
