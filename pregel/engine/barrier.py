@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -38,6 +38,7 @@ from pregel.engine.effects import (
     Pushed,
     Step,
     Timeout,
+    more,
 )
 from pregel.engine.frame import Frame
 from pregel.engine.ids import TICKS
@@ -55,8 +56,9 @@ from pregel.errors import (
     rejected_in,
     told,
 )
-from pregel.types import Interrupt, RetryPolicy, seconds
+from pregel.types import Command, Interrupt, RetryPolicy, seconds
 
+TOLD = 20  # errors of one step that are told with the first one
 WROTE_NOTHING = ((NO_WRITES, None),)
 _task_writes = partial(tuple.__new__, TaskWrites)  # a third of the cost of calling the class
 
@@ -67,19 +69,21 @@ class Barrier:
     cancelled = ""
     draining = ""
     is_torn = False  # a task was cancelled or drained before it finished
-    failed: Sequence[tuple[Task, BaseException]] = ()
-    paused: Sequence[tuple[Task, tuple[Interrupt, ...]]] = ()
-    commands: Sequence[tuple[Task, ParentCommand]] = ()
     calls: Calls | None = None  # made when the first task calls something
-    late: Mapping[Task, BaseException] = {}  # attempts that passed a limit and have not ended yet
+    stops: bool | None = None  # this batch stops all that is out; true: and leaves behind what does not end
 
     def __init__(self, frame: Frame, tasks: Sequence[Task], ready: Sequence[Task]) -> None:
         self.frame = frame
         self.ready = ready
         self.open = set(ready)
-        self.finished = [] if ready is tasks else [task for task in tasks if task.writes_stored]
+        self.finished: list[Task] = []
+        self.failed: list[tuple[Task, BaseException]] = []
+        self.paused: list[tuple[Task, tuple[Interrupt, ...]]] = []
+        self.commands: list[tuple[Task, ParentCommand]] = []
+        self.late: dict[Task, BaseException] = {}  # attempts that passed a limit and have not ended yet
         self.unsaved: list[TaskWrites] = []
         if ready is not tasks:
+            self.finished = [task for task in tasks if task.writes_stored]
             self.paused = [(task, task.asleep) for task in tasks if task.asleep]
 
     def gather(self, step: Step, heard: Sequence[Event] | None) -> Flow[Step]:
@@ -119,16 +123,27 @@ class Barrier:
                     continue
                 event = heard
             _FEEDERS[type(event)](self, event, step)
-        if step.cancel:  # news of one batch: what ended is not cancelled, what is cancelled does not start
-            wanted = dict(step.cancel)  # a call may be cancelled with its caller and by itself
-            if self.calls is not None:
-                wanted = dict(self.calls.running(wanted.items()))
-            step.cancel = [(task, abandon) for task, abandon in wanted.items() if task in self.open]
-            stopped = {task for task, _ in step.cancel}
-            step.start = [task for task in step.start if task not in stopped]
+        if step.cancel or self.stops is not None:
+            self._cancels(step)
         if self.open and self.unsaved:  # somebody is still out: what came in so far is stored now
             step.writes += self.unsaved
             self.unsaved = []
+
+    def _cancels(self, step: Step) -> None:
+        """News of one batch: what ended is not cancelled, what is cancelled does not start."""
+        if self.stops is not None:
+            held = self.calls.held if self.calls is not None else ()  # these have ended, and wait for their calls only
+            step.cancel = more(step.cancel, [(task, self.stops) for task in self.open if task not in held])
+            self.stops = None
+        pairs: Iterable[tuple[Task, bool]] = step.cancel
+        if self.calls is not None:
+            pairs = self.calls.running(pairs)
+        wanted: dict[Task, bool] = {}
+        for task, abandon in pairs:  # a call may be cancelled with its caller and by itself
+            if task in self.open:
+                wanted[task] = wanted.get(task, False) or abandon
+        step.cancel = [*wanted.items()]
+        step.start = [task for task in step.start if task not in wanted]
 
     @property
     def in_order(self) -> list[Task]:
@@ -137,14 +152,22 @@ class Barrier:
 
     @property
     def first_error(self) -> BaseException | None:
-        """The error of the first failed task in task order; the others are in its notes."""
+        """The error of the first failed task in task order; the next ones are in its notes."""
         if not self.failed:
             return None
         (_, first), *others = sorted(self.failed, key=lambda pair: _order(pair[0]))
-        for task, error in others:
-            with suppress(Exception):  # one that takes no note is raised as it is
+        with suppress(Exception):  # one that takes no note is raised as it is
+            for task, error in others[:TOLD]:
                 first.add_note(f"In the same step {task.name!r} (task {task.id}) failed with {told(error)}")
+            if len(others) > TOLD:
+                first.add_note(f"In the same step {len(others) - TOLD} more tasks failed.")
         return first
+
+    @property
+    def told(self) -> list[Command[Any]]:
+        """What the tasks send to the parent graph, in task order."""
+        pairs = sorted(self.commands, key=lambda pair: _order(pair[0]))
+        return [command for _, error in pairs for command in error.commands]
 
     @property
     def asked(self) -> list[tuple[Interrupt, ...]]:
@@ -164,7 +187,7 @@ class Barrier:
 
     def watch(self, tasks: Sequence[Task], step: Step) -> None:
         """Set the timers of attempts that start now, and note when those that may come again were first tried."""
-        plan, timers = self.frame.plan, list(step.after)
+        plan, timers = self.frame.plan, list[tuple[float, bool, Event]]()
         for task in tasks:
             node = task.node
             if node.retry_policy:
@@ -175,7 +198,7 @@ class Barrier:
                         timers.append((after, False, Timeout(task, kind)))  # type: ignore[arg-type]  # one of two
             if plan.step_timeout is not None and tasks is self.ready:
                 timers.append((plan.step_timeout, False, Timeout(task, "step")))
-        step.after = timers
+        step.after = more(step.after, timers)
 
     def _done(self, event: Done, step: Step) -> None:
         task = event.task
@@ -194,7 +217,7 @@ class Barrier:
             self._pause(event.task, event.asked, step)
 
     def _pause(self, task: Task, asked: tuple[Interrupt, ...], step: Step) -> None:
-        self.paused = [*self.paused, (task, asked)]
+        self.paused.append((task, asked))
         rows: list[tuple[str, Any]] = [(INTERRUPT, list(asked))]
         if task.answers:
             rows.append((RESUME, dict(task.answers)))
@@ -206,7 +229,7 @@ class Barrier:
         if not self._ends(task):
             return
         if isinstance(error, ParentCommand) and (self.frame.ns or self.frame.home):
-            self.commands = sorted([*self.commands, (task, error)], key=lambda pair: _order(pair[0]))
+            self.commands.append((task, error))
             return
         if isinstance(error, GraphDrained):  # of a graph inside: the step ends with its siblings and is not applied
             self.draining, self.is_torn = error.reason, True
@@ -227,21 +250,21 @@ class Barrier:
                 show_end(self.frame, step, task, error=error)
             self._begin(handling(task, error), step)
             return
-        self.failed = [*self.failed, (task, error)]
+        self.failed.append((task, error))
         if task.error is not None and _is_failure(error):
             _chain(error, task.error.error)
         if not isinstance(error, ParentCommand):
             self.keep(task, [(ERROR, error), *reopened(task, error)])
         if self.frame.traced:
             show_end(self.frame, step, task, error=error)
-        self._stop(step)
+        self._stop()
 
     def _try_again(self, task: Task, error: BaseException, policy: RetryPolicy, step: Step) -> Task:
         again = task.again()
         again.tries = (task.tries or Tries()).failed(told(error), task.began)
         self.keep(task, [(ATTEMPT, list(again.tries))])
         self.open.add(again)
-        step.after = [*step.after, (policy.wait(again.tries.failures), policy.jitter, Due(again))]
+        step.after = more(step.after, [(policy.wait(again.tries.failures), policy.jitter, Due(again))])
         return again
 
     def _begin(self, task: Task, step: Step) -> None:
@@ -303,12 +326,12 @@ class Barrier:
         if task not in self.open or task in self.late:
             return
         if event.kind == "step":
-            self.late = {**self.late, task: _step_over(task)}
-            self._stop(step, abandon=True)
+            self.late[task] = _step_over(task)
+            self._stop(abandon=True)
             return
-        self.late = {**self.late, task: timed_out(task, event.kind, event.elapsed)}
+        self.late[task] = timed_out(task, event.kind, event.elapsed)
         task.closed = True  # what it still streams is refused
-        step.cancel = [*step.cancel, (task, True)]
+        step.cancel = more(step.cancel, [(task, True)])
 
     def _due(self, event: Due, step: Step) -> None:
         if event.task in self.open:
@@ -317,14 +340,13 @@ class Barrier:
     def _cancel(self, event: Cancel, step: Step) -> None:
         if event.again or not self.cancelled:
             self.cancelled = self.cancelled or event.why
-            self._stop(step)
+            self._stop()
 
     def _drain(self, event: Drain, step: Step) -> None:
         self.draining = event.why
 
-    def _stop(self, step: Step, *, abandon: bool = False) -> None:
-        held = self.calls.held if self.calls is not None else ()  # these have ended, and wait for their calls only
-        step.cancel = [*step.cancel, *((task, abandon) for task in self.open if task not in held)]
+    def _stop(self, *, abandon: bool = False) -> None:
+        self.stops = self.stops or abandon
 
 
 def run_pure(task: Task) -> Done | Failed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from typing import Any
 
 from pregel.config import current_task
@@ -72,3 +73,15 @@ def awaits(task: Task) -> bool:
     if task.phase == "run" and node.bound is not None and node.bound.has_async:
         return True
     return task.phase != "enter" and any(getattr(writer, "has_async", False) for writer in node.writers)
+
+
+def never_begins(job: asyncio.Task[None]) -> bool:
+    """Cancel an asyncio task; whether it had not begun: then nothing of it runs, also not what posts its end.
+
+    One that has begun swallows its cancellation; one that is cancelled was so before, as by the end of its loop.
+    """
+    if job.cancelled():
+        return True
+    job.cancel()
+    body: Any = job.get_coro()
+    return body is not None and inspect.getcoroutinestate(body) == inspect.CORO_CREATED

@@ -32,6 +32,7 @@ from pregel.engine.effects import (
     Settled,
     Step,
     TaskEvent,
+    more,
 )
 from pregel.engine.failure import Failure, comes_from, may_be_caught, packed, unpacked
 from pregel.engine.future import CallFuture
@@ -184,7 +185,7 @@ class Calls:
     def drop(self, event: Dropped, step: Step) -> None:
         """A task wants a call no more."""
         if event.made in self.out.get(event.task, ()):
-            step.cancel = [*step.cancel, (event.made, False)]
+            step.cancel = more(step.cancel, [(event.made, False)])
         else:
             settle(step, event.future, error=CallWithdrawn())  # it has ended meanwhile
 
@@ -246,7 +247,7 @@ class Calls:
         if out := self.out.get(task):
             self.held[task] = event
             if isinstance(event, Failed | Gone):
-                step.cancel = [*step.cancel, *((call, False) for call in out)]
+                step.cancel = more(step.cancel, [(call, False) for call in out])
             return None
         wrong = self.astray.get(task)
         if wrong is not None and not isinstance(
@@ -382,4 +383,4 @@ class Calls:
 
 def settle(step: Step, future: CallFuture[Any], value: Any = None, error: BaseException | None = None) -> None:
     """Have a future settled once this step is stored."""
-    step.settle = [*step.settle, Settled(future, value, error)]
+    step.settle = more(step.settle, [Settled(future, value, error)])

@@ -20,7 +20,7 @@ import asyncio
 import inspect
 import os
 import random
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from contextvars import copy_context
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pregel.constants import LIFECYCLE
 from pregel.engine.body import run_body
-from pregel.engine.body_async import arun_body, awaits
+from pregel.engine.body_async import arun_body, awaits, never_begins
 from pregel.engine.clock import Clock, left_behind, timed_out
 from pregel.engine.effects import (
     Cancel,
@@ -62,7 +62,8 @@ if TYPE_CHECKING:
     from pregel.engine.running import Running
 
 ENDS = (Done, Failed, Paused, Gone, Entered)
-NONE: deque[Any] = deque()  # what waits for room where there is enough; never added to
+NONE: OrderedDict[Any, None] = OrderedDict()  # what waits where nothing does; never added to
+WAVE = 500  # tasks that start in one turn of the loop: of more at once the garbage collector visits all that never wait
 OVER = Event()  # the node that was awaited in place has ended
 
 
@@ -120,7 +121,7 @@ class AwaitingDriver:
         self.news: list[Event] = []
         self.out: deque[Chunk] = deque()
         self.jobs: dict[Task, asyncio.Task[None] | Job | None] = {}  # None: waits for room
-        self.waiting: deque[Task] = NONE if room is None else deque()
+        self.waiting: OrderedDict[Task, None] = NONE
         self.timers: Timers | None = None  # none before something is due later
         self.inbox: deque[Event | Chunk] = deque()
         self.waker: asyncio.Future[None] | None = None
@@ -314,15 +315,18 @@ class AwaitingDriver:
         if self.stopping:
             events += [Cancel(self.stopping), *map(Gone, tasks)]
             return
+        left = WAVE if self.room is None else self.room + self._lent() - len(self.jobs) + len(self.waiting)
         for task in tasks:
             if task.clock is not None and still_runs(task):
                 events.append(Failed(task, left_behind(timed_out(task, "run", 0.0))))
                 self._free(task)
-            elif self.room is not None and len(self.jobs) - len(self.waiting) - self._lent() >= self.room:
-                self.jobs[task] = None
-                self.waiting.append(task)
-            else:
+            elif left > 0:
+                left -= 1
                 self._launch(task)
+            else:
+                self.jobs[task] = None
+                self.waiting = self.waiting or OrderedDict()
+                self.waiting[task] = None
 
     def _is_free_for(self, task: Task) -> bool:
         """Whether a single task may be awaited in place: nothing else goes on, and nobody listens meanwhile."""
@@ -333,6 +337,9 @@ class AwaitingDriver:
     def _lent(self) -> int:
         """How many of the jobs wait for calls of theirs: these need no room."""
         return len({future.caller for future in list(self.owed)} & self.jobs.keys())
+
+    def _launch_next(self) -> None:
+        self._launch(self.waiting.popitem(last=False)[0])
 
     def _launch(self, task: Task) -> None:
         hand = task.call or task.frame.caller
@@ -439,15 +446,19 @@ class AwaitingDriver:
             self.timers.drop(task)
         if task in self.jobs:
             if self.jobs.pop(task) is None:
-                self.waiting.remove(task)
-            elif self.waiting:
-                self._launch(self.waiting.popleft())
+                del self.waiting[task]
+            elif self.waiting and self.room is not None:
+                self._launch_next()
 
     # -- waiting -----------------------------------------------------------------------------------------------------
 
     async def wait(self) -> list[Event | Chunk]:
-        """What happened next; suspends until something did."""
-        if not self.inbox:
+        """What happened next; suspends until something did, or more than one wave of tasks was to start."""
+        if self.waiting and self.room is None:
+            await asyncio.sleep(0)  # what was launched begins, and may be over with that
+            for _ in range(min(WAVE, len(self.waiting))):
+                self._launch_next()
+        elif not self.inbox:
             self.waker = self.loop.create_future()
             try:
                 await self.waker
@@ -584,15 +595,3 @@ class AwaitingDriver:
             if isinstance(item, ENDS):
                 self.jobs.pop(item.task, None)
                 self._heard(item)
-
-
-def never_begins(job: asyncio.Task[None]) -> bool:
-    """Cancel an asyncio task; whether it had not begun: then nothing of it runs, also not what posts its end.
-
-    One that has begun swallows its cancellation; one that is cancelled was so before, as by the end of its loop.
-    """
-    if job.cancelled():
-        return True
-    job.cancel()
-    body: Any = job.get_coro()
-    return body is not None and inspect.getcoroutinestate(body) == inspect.CORO_CREATED

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from pregel.checkpoint.records import Load, Lone, Mail, Opened, Page, Release, Save, TaskWrites
@@ -28,7 +28,7 @@ Chunk = tuple[str, str, Any]  # namespace, stream mode, data
 class Step:
     """What a flow wants done, in the order it is done.
 
-    The parts that a superstep rarely has start as an empty tuple; assign a list to them.
+    The parts that a superstep rarely has start as an empty tuple; `more` adds to them.
     """
 
     claim = False
@@ -73,14 +73,22 @@ class Step:
         self.saves += other.saves
         self.release = other.release or self.release
         if other.settle:
-            self.settle = [*self.settle, *other.settle]
+            self.settle = more(self.settle, other.settle)
         self.emit += other.emit
         if other.cancel:
-            self.cancel = [*self.cancel, *other.cancel]
+            self.cancel = more(self.cancel, other.cancel)
         if other.after:
-            self.after = [*self.after, *other.after]
+            self.after = more(self.after, other.after)
         self.start += other.start
         self.wait = self.wait or other.wait
+
+
+def more(part: Sequence[T], added: Iterable[T]) -> list[T]:
+    """A part of a Step with these at its end: the same list where it is one, so that thousands cost no more each."""
+    if isinstance(part, list):
+        part += added
+        return part
+    return [*part, *added]
 
 
 class Event:

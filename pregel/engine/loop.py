@@ -30,7 +30,6 @@ from pregel.engine.trace import show_checkpoint
 from pregel.engine.waiting import release_of
 from pregel.engine.watch import show_paused, show_planned, show_values
 from pregel.errors import GraphRecursionError, JoinStarvedError, NoCheckpointerError, RunDisplaced, StoredError, told
-from pregel.types import Command
 
 if TYPE_CHECKING:
     from pregel.callbacks import GraphLifecycleStatus
@@ -106,11 +105,6 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             return (yield from _stop(frame, step, "cancelled", barrier.cancelled))
         if (why := frame.drain_asked or (barrier.draining if barrier else "")) and plan(frame.plan, frame):
             return (yield from _stop(frame, step, "drained", why))
-
-
-def _commands(barrier: Barrier) -> list[Command[Any]]:
-    """What the tasks of a step send to the parent graph, in task order."""
-    return [command for _, error in barrier.commands for command in error.commands]
 
 
 def _show_resumed(frame: Frame, step: Step) -> None:
@@ -259,7 +253,7 @@ def _unapplied(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
     if barrier.failed and step.claim:  # an input that is none: nothing of this call was stored yet, nothing is
         return Result("failed", error=barrier.first_error)
     if not (barrier.failed or barrier.paused or barrier.is_torn):  # it came in whole, and goes on further up
-        return (yield from close(frame, step, "parent", command=_commands(barrier)))
+        return (yield from close(frame, step, "parent", command=barrier.told))
     step.writes.extend(barrier.unsaved)
     if barrier.cancelled:
         return (yield from _stopped(frame, step, "cancelled", barrier.cancelled))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.records import MEMO, Write
 from pregel.engine.calls import GraphCall
-from pregel.engine.effects import Chunk, Dropped, Settled, Step
+from pregel.engine.effects import Chunk, Dropped, Settled, Step, more
 from pregel.engine.frame import LIVE, Frame
 from pregel.engine.memos import as_stored, memo, memo_record
 from pregel.engine.trace import TRACES
@@ -93,7 +93,7 @@ class CallStream:
         if self.outer_stream is not None and step.emit:
             self.outer_stream.divert(step)
         if mine:
-            step.settle = [*step.settle, Settled(self, mine)]  # type: ignore[arg-type]  # it is told like a future
+            step.settle = more(step.settle, [Settled(self, mine)])  # type: ignore[arg-type]  # it is told like a future
             self._keep(mine)
         if self.fresh and self.records and (step.saves or step.writes):
             self._record(step)

@@ -253,7 +253,7 @@ MUTANTS = (
         "what is cancelled starts all the same",
         "tests/unit/test_barrier.py",
         "pregel/engine/barrier.py",
-        "if task not in stopped]",
+        "if task not in wanted]",
         "]",
     ),
     Mutant(

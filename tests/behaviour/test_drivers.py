@@ -11,6 +11,7 @@ import pytest
 
 from pregel.errors import AsyncOnlyError, GraphInterrupt
 from pregel.graph import START, StateGraph
+from pregel.runnable import RunnableLambda
 from pregel.types import Command, Send, interrupt
 
 from .conftest import Runner
@@ -121,6 +122,63 @@ def calling(inner: Any) -> Any:
         return {"a": ["outer", *inner.invoke({"a": []})["a"]]}
 
     return node
+
+
+def fan(node: Any) -> Any:
+    """Runs the node for each of so many numbers as are given."""
+    builder = StateGraph(State).add_node("start", lambda state: {}).add_node("work", node)
+    builder.add_edge(START, "start")
+    builder.add_conditional_edges("start", lambda state: [Send("work", n) for n in range(int(state["a"][0]))], ["work"])
+    return builder.compile()
+
+
+def test_thousands_of_tasks_that_wait_for_each_other_all_start() -> None:
+    """They start wave by wave, and no wave waits for the one before it to end."""
+    begun = 0
+
+    async def scenario() -> Any:
+        everybody = asyncio.Event()
+
+        async def work(n: int) -> dict[str, Any]:
+            nonlocal begun
+            begun += 1
+            if begun == 3_000:
+                everybody.set()
+            await everybody.wait()
+            return {}
+
+        return await fan(work).ainvoke({"a": ["3000"]})
+
+    assert asyncio.run(scenario()) == {"a": ["3000"]}
+
+
+def test_of_thousands_of_tasks_that_wait_for_nothing_few_are_asyncio_tasks_at_once() -> None:
+    seen: list[int] = []
+
+    async def work(n: int) -> dict[str, Any]:
+        if n % 500 == 0:
+            seen.append(len(asyncio.all_tasks()))
+        return {}
+
+    asyncio.run(fan(work).ainvoke({"a": ["6000"]}))
+
+    assert len(seen) == 12
+    assert max(seen) < 600
+
+
+@pytest.mark.parametrize("config", [{}, {"max_concurrency": 3}])
+def test_a_failure_among_thousands_of_tasks_stops_those_that_have_not_started(run: Runner, config: Any) -> None:
+    """Leaving each out is no search through all of them: a hundred thousand would take minutes."""
+
+    async def awork(n: int) -> dict[str, Any]:
+        return work(n)
+
+    def work(n: int) -> dict[str, Any]:
+        raise ValueError(f"of {n}")
+
+    node = RunnableLambda(work, afunc=awork)
+    with pytest.raises(ValueError, match="of 0"):
+        run.invoke(fan(node), {"a": ["20000"]}, config)
 
 
 def test_a_node_may_invoke_a_graph(run: Runner, saver: Saver, thread: Thread) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pregel.channels import LastValue
 from pregel.engine.barrier import Barrier
-from pregel.engine.effects import Done, Due, Event, Failed, Step
+from pregel.engine.effects import Done, Due, Event, Failed, Step, Timeout
 from pregel.engine.frame import Frame, Run
 from pregel.engine.ids import Ids
 from pregel.engine.node import PregelNode
@@ -47,3 +47,25 @@ def test_a_backoff_that_is_over_in_the_batch_of_a_failure_starts_nothing(due_fir
     barrier.feed(events, step)
 
     assert ([tasks["b"]], []) == ([task for task, _ in step.cancel], step.start)
+
+
+def test_what_is_stopped_is_left_behind_when_any_of_its_limits_was_passed() -> None:
+    barrier, tasks = started("a", "b", "c")
+    step = Step()
+
+    barrier.feed([Timeout(tasks["b"], "run"), Failed(tasks["a"], ValueError())], step)
+
+    assert {tasks["b"]: True, tasks["c"]: False} == dict(step.cancel)
+
+
+def test_of_thousands_that_fail_in_one_batch_the_first_tells_of_some_and_of_how_many_more() -> None:
+    """Each failure stops all that is out: said once a batch, or it would be the square of them."""
+    barrier, tasks = started(*(f"n{number:05d}" for number in range(10_000)), "out")
+    step = Step()
+
+    barrier.feed([Failed(task, ValueError(name)) for name, task in tasks.items() if name != "out"], step)
+
+    assert [(tasks["out"], False)] == step.cancel
+    notes = barrier.first_error.__notes__  # type: ignore[union-attr]
+    assert "n00001" in notes[0]
+    assert ["In the same step 9979 more tasks failed."] == notes[20:]
