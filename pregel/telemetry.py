@@ -22,7 +22,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from pregel.errors import GraphBubbleUp
 from pregel.extras import extra
@@ -51,6 +51,11 @@ gauges: dict[str, Callable[[], int]] = {}
 """Name -> how much there is right now; filled by whoever knows it, who may be loaded after `instrument` was called."""
 
 _GAUGES = {"pregel.saves.pending": ("{append}", "Appends of durability async that are not stored yet")}
+
+_WAITING: tuple[tuple[str, str, str, Callable[[list[float]], float]], ...] = (
+    ("pregel.thread.waiting", "{thread}", "Threads that wait for a time or an event", len),
+    ("pregel.thread.waiting.longest", "s", "For how long the longest has", lambda waited: max(waited, default=0.0)),
+)
 
 _active: Telemetry | None = None
 
@@ -121,6 +126,8 @@ class Telemetry:
         self.context, self._trace = context, trace
         self._tracer = trace.get_tracer("pregel", __version__, tracer_provider)
         meter = metrics.get_meter("pregel", __version__, meter_provider)
+        self.tasks = meter.create_histogram("pregel.task.duration", "s", "Attempts of nodes and tasks")
+        self.running = meter.create_up_down_counter("pregel.task.running", "{task}", "Nodes and tasks that run now")
         self.steps = meter.create_histogram("pregel.step.duration", "s", "From the start of a superstep to its merge")
         self.retries = meter.create_counter("pregel.task.retries", "{attempt}", "Attempts that follow a failure")
         self.takeovers = meter.create_counter("pregel.run.takeovers", "{run}", "Runs that go on for a dead process")
@@ -128,6 +135,30 @@ class Telemetry:
         self.tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens of chat models")
         for name, (unit, what) in _GAUGES.items():
             meter.create_observable_gauge(name, [self._observer(metrics.Observation, name)], unit, what)
+        self._watched: list[tuple[Any, Callable[[], float]]] = []
+        for name, unit, what, told in _WAITING:
+            meter.create_observable_gauge(name, [self._waiting(metrics.Observation, told)], unit, what)
+
+    def watch(self, *graphs: Any, now: Callable[[], float] = time.time) -> Self:
+        """Also measure how many threads of these compiled graphs wait, and for how long the longest has.
+
+        Their store is read at each collection, by the thread that collects: their savers have to block. `now` gives
+        unix seconds.
+        """
+        self._watched += [(graph, now) for graph in graphs]
+        return self
+
+    def _waiting(self, observation: Any, told: Callable[[list[float]], float]) -> Callable[[Any], list[Any]]:
+        def observed(options: Any) -> list[Any]:
+            found = []
+            for graph, now in self._watched if _active is self else ():
+                name = graph.get_name()
+                rows = [row for row in graph.saver.threads(status="waiting") if row.graph == name]
+                waited = [max(0.0, now() - row.updated_at) for row in rows]
+                found.append(observation(told(waited), {"pregel.graph": name}))
+            return found
+
+        return observed
 
     def _observer(self, observation: Any, name: str) -> Callable[[Any], list[Any]]:
         return lambda options: [observation(gauges[name]())] if _active is self and name in gauges else []

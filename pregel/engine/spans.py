@@ -74,6 +74,7 @@ class TaskSpan:
     def __init__(self, trail: Trail, task: Task, step: StepSpan, caller: TaskSpan | None) -> None:
         self.trail, self.task, self.step, self.caller = trail, task, step, caller
         self.ended: int | None = None
+        self.began = 0
         self._span: Span | None = None
 
     def begin(self) -> Span:
@@ -82,14 +83,24 @@ class TaskSpan:
             if self._span is None:
                 within = self.step.span if self.caller is None else self.caller.begin()
                 self._span = self.trail.telemetry.begin(*_described(self.task), within=within)
+                self.began = time.time_ns()
+                self.trail.telemetry.running.add(1, self._about)
             return self._span
+
+    @property
+    def _about(self) -> dict[str, Any]:
+        return {"pregel.graph": self.trail.root.graph.get_name(), "pregel.node": self.task.name}
 
     def end(self, status: str, error: BaseException | None) -> None:
         """It is over; an error that is no failure says so by its status."""
         if self._span is not None:
             quiet = isinstance(error, QUIET)
-            self._span.set({STATUS: _quiet(error) if quiet else "failed" if error is not None else status})
+            status = _quiet(error) if quiet else "failed" if error is not None else status
+            self._span.set({STATUS: status})
             self._span.end(None if quiet else error, at=self.ended)
+            took = max(0, (self.ended or time.time_ns()) - self.began) / 1e9
+            self.trail.telemetry.tasks.record(took, {**self._about, STATUS: status})
+            self.trail.telemetry.running.add(-1, self._about)
 
 
 class Trail:

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -24,16 +25,18 @@ from pregel.agents import create_agent
 from pregel.agents.middleware import AgentMiddleware
 from pregel.agents.models.scripted import ScriptedModel, call_tool
 from pregel.checkpoint.memory import InMemorySaver
+from pregel.checkpoint.postgres.aio import AsyncPostgresSaver
 from pregel.checkpoint.records import Append, Receipt
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.func import task
 from pregel.graph import START, StateGraph
 from pregel.telemetry import active, instrument, uninstrument
 from pregel.types import Command, RetryPolicy, TracePolicy, interrupt
+from pregel.waits import wait_for_event
 
 from .conftest import Runner
-from .marks import State, Thread, chain, failing_once
-from .test_authority import take
+from .marks import Saver, State, Thread, chain, failing_once
+from .test_authority import has_authority, take
 
 EMPTY: dict[str, Any] = {"a": []}
 
@@ -71,10 +74,14 @@ class Traces:
         return sorted(path(span) for span in self.spans)
 
     def metrics(self) -> dict[str, Any]:
+        """The first point of each metric."""
+        return {name: points[0] for name, points in self.points().items()}
+
+    def points(self) -> dict[str, list[Any]]:
         data = self.reader.get_metrics_data()
         assert data is not None
         return {
-            metric.name: next(iter(metric.data.data_points))
+            metric.name: list(metric.data.data_points)
             for resource in data.resource_metrics
             for scope in resource.scope_metrics
             for metric in scope.metrics
@@ -384,3 +391,47 @@ def test_a_node_records_what_its_policy_lets_through(run: Runner, traces: Traces
     seen = {(span.attributes or {}).get("pregel.node"): span.attributes or {} for span in traces.spans}
     recorded = [(seen[name].get("pregel.node.input"), seen[name].get("pregel.node.output")) for name in ("pay", "hide")]
     assert [("2", '["a", "b"]' if subgraph else '["a"]'), (None, None)] == recorded
+
+
+@pytest.mark.acceptance("S4-19")
+def test_a_week_of_work_and_a_week_of_waiting_show_as_what_they_are(
+    run: Runner, traces: Traces, saver: Saver, thread: Thread
+) -> None:
+    if not has_authority(saver) or isinstance(saver, AsyncPostgresSaver):
+        pytest.skip("no waits are kept there, or it cannot be read by the thread that collects")
+    weeks = 0
+    seen: list[tuple[float, float, float]] = []
+
+    def look() -> None:
+        found = traces.points()
+        names = ("pregel.task.running", "pregel.thread.waiting", "pregel.thread.waiting.longest")
+        seen.append(tuple(sum(point.value for point in found[name]) for name in names))
+
+    def work(state: State) -> None:
+        look()
+
+    def wait(state: State) -> None:
+        wait_for_event("done")
+
+    working = chain("work", work=work).compile(checkpointer=saver, name="working")
+    waiting = chain("wait", wait=wait).compile(checkpointer=saver, name="waiting")
+    telemetry = active()
+    assert telemetry is not None
+    telemetry.watch(waiting, now=lambda: time.time() + weeks * 7 * 86400)
+
+    run.invoke(working, EMPTY, thread("1"))
+    run.invoke(waiting, EMPTY, thread("2"))
+    weeks = 1
+    look()
+    weeks = 0
+    waiting.threads.send_event("2", "done")
+    run.invoke(waiting, None, thread("2"))
+    look()
+
+    assert [(1, 0), (0, 1), (0, 0)] == [(running, threads) for running, threads, _ in seen]
+    assert [0, True, 0] == [seen[0][2], 7 * 86400 <= seen[1][2] < 8 * 86400, seen[2][2]]
+    attempts = traces.points()["pregel.task.duration"]
+    assert {("work", "done"): 1, ("wait", "interrupted"): 1, ("wait", "done"): 1} == {
+        (point.attributes["pregel.node"], point.attributes["pregel.status"]): point.count for point in attempts
+    }
+    assert sum(point.sum for point in attempts) < 7 * 86400  # the week of waiting is in none of them
