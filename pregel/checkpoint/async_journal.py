@@ -31,7 +31,7 @@ from pregel.checkpoint.records import (
     ThreadRow,
 )
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
-from pregel.checkpoint.waits import due_flow, events_flow, send_flow
+from pregel.checkpoint.waits import due_flow, events_flow, send_flow, unread_flow
 from pregel.config import RunnableConfig
 from pregel.errors import AsyncOnlyError
 from pregel.flow import Flow
@@ -134,6 +134,9 @@ class AsyncJournalSaver(JournalSaver):
 
     async def adue(self, now: float, limit: int | None = None) -> Sequence[tuple[str, str]]:
         return await self.aread(due_flow(now, limit))
+
+    async def aunread(self, name: str, limit: int | None = None) -> Sequence[tuple[str, str]]:
+        return await self.aread(unread_flow(name, limit))
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         return await self.aread(flows.threads_flow(status, limit))

@@ -51,7 +51,7 @@ from pregel.checkpoint.records import (
 from pregel.checkpoint.serde.base import SerializerProtocol, UntypedSerializerProtocol
 from pregel.checkpoint.shapes import tuple_of
 from pregel.checkpoint.verify import Finding
-from pregel.checkpoint.waits import due_flow, events_flow, send_flow
+from pregel.checkpoint.waits import due_flow, events_flow, send_flow, unread_flow
 from pregel.config import RunnableConfig
 from pregel.errors import InvalidInputError
 from pregel.flow import Flow
@@ -165,6 +165,10 @@ class JournalSaver(BaseCheckpointSaver[str]):
     def due(self, now: float, limit: int | None = None) -> list[tuple[str, str]]:
         """(thread, its graph) of the threads that rest for a time that has come by now, or an event that is there."""
         return self.read(due_flow(now, limit))
+
+    def unread(self, name: str, limit: int | None = None) -> list[tuple[str, str]]:
+        """(thread, its graph) of the threads that have ended, with an event of this name that nobody has taken."""
+        return self.read(unread_flow(name, limit))
 
     def listen(self) -> AbstractContextManager[News]:
         """What wakes those who follow a thread, for as long as they do."""
@@ -311,6 +315,10 @@ class JournalSaver(BaseCheckpointSaver[str]):
     async def adue(self, now: float, limit: int | None = None) -> Sequence[tuple[str, str]]:
         """Async twin of `due`."""
         return await self._hop(self.due, now, limit)
+
+    async def aunread(self, name: str, limit: int | None = None) -> Sequence[tuple[str, str]]:
+        """Async twin of `unread`."""
+        return await self._hop(self.unread, name, limit)
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         """Async twin of `threads`."""

@@ -411,6 +411,9 @@ class InMemorySaver(JournalSaver):
     def _do_due(self, now: float, limit: int | None) -> list[Row]:
         return [(one.thread, one.graph) for one in self._threads.values() if one.is_due(now)][:limit]
 
+    def _do_unread(self, name: str, limit: int | None) -> list[Row]:
+        return [(one.thread, one.graph) for one in self._threads.values() if one.has_unread(name)][:limit]
+
     def _do_delete_waits(self, tno: int) -> None:
         self._numbers[tno].waits = ()
 

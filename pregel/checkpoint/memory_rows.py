@@ -154,6 +154,11 @@ class Thread:
             for wait in self.waits
         )
 
+    def has_unread(self, name: str) -> bool:
+        """Whether its last run came to its end, and it has an event of this name that nobody has taken."""
+        is_done = self.run is None and self.status == "idle" and not self.reason
+        return is_done and any(event is not None and event.name == name for event in self.events.values())
+
     def hears(self, ledger: LateLedger) -> list[Said]:
         """Where what this ledger says now is kept."""
         if ledger is not self.teller:

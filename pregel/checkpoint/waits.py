@@ -40,6 +40,11 @@ def events_flow(thread: str) -> Flow[list[EventRow]]:
     return [EventRow(*row) for row in (yield Sql("events", (rows[0][0],)))]
 
 
+def unread_flow(name: str, limit: int | None) -> Flow[list[tuple[str, str]]]:
+    """(thread, its graph) of those that have ended, with an event of this name that nobody has taken."""
+    return [(row[0], row[1]) for row in (yield Sql("unread", (name, limit)))]
+
+
 def due_flow(now: float, limit: int | None) -> Flow[list[tuple[str, str]]]:
     """(thread, its graph) of those that could be woken: a time has come, or an event that they wait for."""
     return [(row[0], row[1]) for row in (yield Sql("due", (now, limit)))]

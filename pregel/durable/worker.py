@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -61,6 +61,8 @@ class Worker:
     - `concurrency`: how many runs go on at once.
     - `poll_interval`: the seconds between two looks at an idle store, at most.
     - `context`: what its runs are given as their context.
+    - `unread`: event name -> input. A thread that has ended while an event of this name was on its way, which its run
+      would have read, is started once more, with that input.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Worker:
         concurrency: int = 8,
         poll_interval: float = 1.0,
         context: Any = None,
+        unread: Mapping[str, Any] | None = None,
     ) -> None:
         served = [graphs] if isinstance(graphs, Pregel) else list(graphs)
         if not served:
@@ -86,6 +89,7 @@ class Worker:
             raise InvalidInputError("concurrency is at least 1, and poll_interval above 0.")
         self.concurrency, self.poll_interval, self.context = concurrency, poll_interval, context
         self.control = WorkerControl(self)
+        self.unread = dict(unread or {})
         self._woken = threading.Event()
         self._awoken: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
         self._pause = SHORTEST
@@ -144,6 +148,8 @@ class Worker:
             return self._away(error)
 
     def _look(self) -> list[ThreadRow]:
+        for graph, name, input in self._unread():
+            graph.threads.start_unread(name, input)
         due = self._ours(self.saver.due(self._now()))
         left = [row for status in LEFT for row in self.saver.threads(status=status)]
         return [*filter(_may_go_on, left), *(self.saver.load(thread, []).thread for thread in due)]
@@ -200,6 +206,8 @@ class Worker:
             return self._away(error)
 
     async def _alook(self) -> list[ThreadRow]:
+        for graph, name, input in self._unread():
+            await graph.threads.astart_unread(name, input)
         due = self._ours(await self.saver.adue(self._now()))
         left = [row for status in LEFT for row in await self.saver.athreads(status=status)]
         return [*filter(_may_go_on, left), *[(await self.saver.aload(thread, [])).thread for thread in due]]
@@ -225,6 +233,9 @@ class Worker:
 
     def _ours(self, due: Iterable[tuple[str, str]]) -> list[str]:
         return [thread for thread, graph in due if graph in self.graphs]
+
+    def _unread(self) -> Iterator[tuple[Pregel, str, Any]]:
+        return ((graph, name, input) for graph in self.graphs.values() for name, input in self.unread.items())
 
     def _now(self) -> float:
         """Unix seconds, by the clock that the waits of its graphs are told by."""

@@ -22,7 +22,7 @@ from pregel.checkpoint.standing import ThreadInfo
 from pregel.config import COORDINATES, RunnableConfig
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.call import Call
-from pregel.engine.effects import Flow, Result
+from pregel.engine.effects import Flow, Result, Step
 from pregel.engine.fingerprint import fingerprint
 from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal
@@ -110,14 +110,18 @@ def start_flow(frame: Frame, input: Any, *, anew: bool) -> Flow[Result]:
     opening = yield from begin(frame, Entry(input))
     if isinstance(opening, Result):
         return opening
-    assert isinstance(opening, Opening)
     if anew and frame.journal is not None and frame.journal.row.tno:
         raise ClaimMissed
+    yield left_to_workers(opening)
+    return Result("done")
+
+
+def left_to_workers(opening: Opening) -> Step:
+    """The step that stores an input, and gives the thread back for a worker to run it."""
     step = opening.step
     step.wait = False
     step.release = Release("pending")
-    yield step
-    return Result("done")
+    return step
 
 
 class Admission:

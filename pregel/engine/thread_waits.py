@@ -14,6 +14,7 @@ from pregel.checkpoint.base import is_journal
 from pregel.checkpoint.keys import thread_text
 from pregel.checkpoint.pages import checked_limit
 from pregel.checkpoint.records import EventRow, Sent
+from pregel.engine.anew import astart_anew, start_anew
 from pregel.engine.call import clock
 from pregel.engine.ids import TICKS
 from pregel.errors import (
@@ -95,6 +96,17 @@ class Wakes:
                 woken.append(Woken(thread, error=error))
         return woken
 
+    def unread(self, name: str, *, limit: int | None = None) -> Sequence[str]:
+        """The threads of this graph that have ended, and have an event of this name that no run of theirs took."""
+        return self._ours(self._mailbox().unread(name, checked_limit(limit)))
+
+    def start_unread(self, name: str, input: Any, *, limit: int | None = None) -> Sequence[str]:
+        """Start the threads that are `unread` once more, with this input, as `app.start` does; which those were.
+
+        A worker runs them (see `Worker(unread=)`). Of several that do this at once one starts a thread.
+        """
+        return [thread for thread in self.unread(name, limit=limit) if start_anew(self._graph, thread, name, input)]
+
     async def asend_event(
         self, thread_id: str, name: str, value: Any = None, *, key: str | None = None, id: str | None = None
     ) -> SentEvent:
@@ -121,6 +133,15 @@ class Wakes:
             except Exception as error:
                 woken.append(Woken(thread, error=error))
         return woken
+
+    async def aunread(self, name: str, *, limit: int | None = None) -> Sequence[str]:
+        """Async twin of `unread`."""
+        return self._ours(await self._mailbox().aunread(name, checked_limit(limit)))
+
+    async def astart_unread(self, name: str, input: Any, *, limit: int | None = None) -> Sequence[str]:
+        """Async twin of `start_unread`."""
+        found = await self.aunread(name, limit=limit)
+        return [thread for thread in found if await astart_anew(self._graph, thread, name, input)]
 
     # -- below -------------------------------------------------------------------------------------------------------
 

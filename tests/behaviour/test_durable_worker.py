@@ -292,6 +292,7 @@ def test_a_worker_that_could_mix_threads_up_is_refused() -> None:
     ):
         with pytest.raises(InvalidInputError):
             Worker(graphs)
-    for options in ({"concurrency": 0}, {"poll_interval": 0}):
+    wrong: list[dict[str, Any]] = [{"concurrency": 0}, {"poll_interval": 0}]
+    for options in wrong:
         with pytest.raises(InvalidInputError):
             Worker(one, **options)

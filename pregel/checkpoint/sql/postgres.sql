@@ -265,6 +265,11 @@ SELECT t.thread, t.graph FROM pregel_threads t WHERE t.run IS NULL AND t.tno IN 
     WHERE NOT e.taken AND (w.key IS NULL OR w.key = e.key)
 ) ORDER BY t.tno LIMIT $2
 
+-- unread: threads whose last run came to its end, and to which an event of name $1 was sent that nobody has taken
+SELECT t.thread, t.graph FROM pregel_threads t WHERE t.run IS NULL AND t.status = 'idle' AND t.reason = '' AND t.tno IN (
+    SELECT e.tno FROM pregel_events e WHERE NOT e.taken AND e.name = $1
+) ORDER BY t.tno LIMIT $2
+
 -- delete_waits: the waits of a thread
 DELETE FROM pregel_waits WHERE tno = $1
 
