@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -81,13 +82,20 @@ def decided(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What came of those that are over, and the events that this takes."""
     outcomes: dict[str, Any] = {}
-    taken: list[str] = []
+    taken: dict[str, None] = {}
+    named: dict[tuple[str, str | None], deque[EventRow]] = {}
+    for event in events:
+        for key in {None, event.key}:
+            named.setdefault((event.name, key), deque()).append(event)
     for id, wait in waits.items():
         due = wait.due_at
-        found = next((e for e in events if wait.takes(e.name, e.key) and e.id not in taken), None)
         is_over = due is not None and due <= now
+        matching = named.get((wait.name, wait.key)) or deque()
+        while matching and matching[0].id in taken:
+            matching.popleft()
+        found = matching[0] if matching else None
         if found is not None and (due is None or found.at <= due or not is_over):
-            taken.append(found.id)
+            taken[found.id] = None
             value = loads((found.type, found.blob))
             told = {"id": found.id, "name": found.name, "key": found.key, "at": found.at, "value": value}
             outcomes[id] = {"event": told}
