@@ -5,7 +5,9 @@
    for a person, failed, was cancelled or drained is left alone.
 2. The claim decides: a thread is gone on with only as it was seen, so of many workers one runs it, once.
 3. What is stopped because the worker stops becomes ``pending`` again, in the append of its last step.
-4. Between two looks at an idle store it pauses, longer each time; a start of this very process wakes it at once.
+4. A thread that broke off, or failed before anything of it was stored, is looked at again after the others: those that
+   cannot be read here, say, keep nobody else waiting.
+5. Between two looks at an idle store it pauses, longer each time; a start of this very process wakes it at once.
 """
 
 from __future__ import annotations
@@ -93,6 +95,8 @@ class Worker:
         self._woken = threading.Event()
         self._awoken: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
         self._pause = SHORTEST
+        self._broken: dict[str, tuple[int, int]] = {}
+        """Thread -> its epoch, and how often it ended in an error as it stood then."""
 
     def stop(self, reason: str = "shutdown") -> None:
         """Take up nothing more, and have what runs stop after its step; from any thread."""
@@ -226,10 +230,21 @@ class Worker:
     # -- both --------------------------------------------------------------------------------------------------------
 
     def _found(self, rows: Sequence[ThreadRow], *, without: Iterable[str] = ()) -> list[ThreadRow]:
-        """What can go on, of the graphs that it serves, the longest untouched first."""
+        """What can go on, of the graphs that it serves: the longest untouched first, then what broke off before."""
         taken = set(without)
-        found = [row for row in rows if row.graph in self.graphs and row.thread not in taken]
-        return sorted(found, key=_touched)
+        found = [row for row in rows if row.graph in self.graphs]
+        if self._broken:
+            there = {row.thread for row in found}
+            self._broken = {thread: seen for thread, seen in list(self._broken.items()) if thread in there}
+        return sorted([row for row in found if row.thread not in taken], key=self._turn)
+
+    def _turn(self, row: ThreadRow) -> tuple[int, float, int]:
+        return self._tries(row), row.updated_at, row.tno
+
+    def _tries(self, row: ThreadRow) -> int:
+        """How often it ended in an error, and stands as it did."""
+        epoch, tries = self._broken.get(row.thread, (row.epoch, 0))
+        return tries if epoch == row.epoch else 0
 
     def _ours(self, due: Iterable[tuple[str, str]]) -> list[str]:
         return [thread for thread, graph in due if graph in self.graphs]
@@ -249,12 +264,13 @@ class Worker:
         """Whether a run that ended so was this worker's; the thread's row says what became of it."""
         if isinstance(error, ClaimMissed | ThreadBusy):
             return 0
-        if isinstance(error, StoreError):
-            log.warning("thread %r broke off: %s: %s", row.thread, type(error).__name__, error)
-            return 0
-        if not isinstance(error, GraphDrained):
-            log.warning("thread %r failed: %s: %s", row.thread, type(error).__name__, error)
-        return 1
+        if isinstance(error, GraphDrained):
+            return 1
+        tries = self._tries(row)
+        self._broken[row.thread] = row.epoch, tries + 1
+        what = "broke off" if isinstance(error, StoreError) else "failed"
+        log.warning("thread %r %s: %s: %s", row.thread, what, type(error).__name__, error)
+        return int(what == "failed" and not tries)
 
     def _ended(self, work: Future[int] | asyncio.Task[int]) -> None:
         """Look again at once when a run has come to a rest, and not when nothing came of it."""
@@ -275,10 +291,6 @@ def _may_go_on(row: ThreadRow) -> bool:
     if info.status == "abandoned":
         return info.can_resume and row.asked not in DISPLACED
     return info.status == "pending"
-
-
-def _touched(row: ThreadRow) -> tuple[float, int]:
-    return row.updated_at, row.tno
 
 
 async def _awaited(event: asyncio.Event, seconds: float) -> bool:

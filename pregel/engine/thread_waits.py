@@ -71,7 +71,8 @@ class Wakes:
 
     def due(self, *, limit: int | None = None) -> Sequence[str]:
         """The threads of this graph that rest for a time that has come, or for an event that is there."""
-        return self._ours(self._mailbox().due(self._now(), checked_limit(limit)))
+        most = checked_limit(limit)
+        return self._ours(self._mailbox().due(self._now()))[:most]
 
     def wake(self, thread_id: str, **arguments: Any) -> Any:
         """Go on with a thread that waits, as `invoke(None)` does; one that waits still is left as it is.
@@ -98,7 +99,8 @@ class Wakes:
 
     def unread(self, name: str, *, limit: int | None = None) -> Sequence[str]:
         """The threads of this graph that have ended, and have an event of this name that no run of theirs took."""
-        return self._ours(self._mailbox().unread(name, checked_limit(limit)))
+        most = checked_limit(limit)
+        return self._ours(self._mailbox().unread(name))[:most]
 
     def start_unread(self, name: str, input: Any, *, limit: int | None = None) -> Sequence[str]:
         """Start the threads that are `unread` once more, with this input, as `app.start` does; which those were.
@@ -116,7 +118,8 @@ class Wakes:
 
     async def adue(self, *, limit: int | None = None) -> Sequence[str]:
         """Async twin of `due`."""
-        return self._ours(await self._mailbox().adue(self._now(), checked_limit(limit)))
+        most = checked_limit(limit)
+        return self._ours(await self._mailbox().adue(self._now()))[:most]
 
     async def awake(self, thread_id: str, **arguments: Any) -> Any:
         """Async twin of `wake`."""
@@ -136,7 +139,8 @@ class Wakes:
 
     async def aunread(self, name: str, *, limit: int | None = None) -> Sequence[str]:
         """Async twin of `unread`."""
-        return self._ours(await self._mailbox().aunread(name, checked_limit(limit)))
+        most = checked_limit(limit)
+        return self._ours(await self._mailbox().aunread(name))[:most]
 
     async def astart_unread(self, name: str, input: Any, *, limit: int | None = None) -> Sequence[str]:
         """Async twin of `start_unread`."""
@@ -164,6 +168,7 @@ class Wakes:
         return (self._graph.clock or clock)() / TICKS
 
     def _ours(self, found: Sequence[tuple[str, str]]) -> list[str]:
+        """Those of this graph; a limit comes after it, or the threads of others would hide them."""
         name = self._graph.get_name()
         return [thread for thread, graph in found if not graph or graph == name]
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -279,6 +280,37 @@ def test_a_worker_outlives_a_store_that_is_away(run: Runner) -> None:
     app.start(INPUT, key="1")
     with Running(run, app):
         assert ended.wait(60)
+
+
+def test_threads_that_cannot_be_read_keep_no_other_waiting(run: Runner, tmp_path: Any) -> None:
+    from pregel.checkpoint.serde.encrypted import EncryptedSerializer
+    from pregel.checkpoint.sqlite import SqliteSaver
+
+    ended = threading.Event()
+
+    def node(state: State) -> dict[str, Any]:
+        ended.set()
+        return {}
+
+    with ExitStack() as savers:
+        old, new = (
+            chain("x", x=node).compile(
+                checkpointer=savers.enter_context(
+                    SqliteSaver.from_conn_string(
+                        str(tmp_path / "threads.db"), serde=EncryptedSerializer.from_pycryptodome_aes(key=key * 16)
+                    )
+                ),
+                name="orders",
+            )
+            for key in (b"1", b"2")
+        )
+        for key in "123":
+            old.start(INPUT, key=key)
+        new.start(INPUT, key="4")
+        with Running(run, new, concurrency=1):
+            assert ended.wait(20)
+
+        assert {"pending"} == {old.threads.status(key).status for key in "123"}
 
 
 def test_a_worker_that_could_mix_threads_up_is_refused() -> None:

@@ -22,6 +22,7 @@ from pregel.waits import Wait, sleep, wait_for_event
 from .conftest import Runner
 from .marks import Saver, Thread
 from .savers.third_party import FiveVerbs
+from .test_thread_api import Api
 from .test_waits import NOON, State, World, needs_waits  # noqa: F401  # a fixture of this module too
 
 
@@ -56,6 +57,31 @@ def test_an_update_ends_the_step_and_its_waits(run: Runner, saver: Saver, thread
     world.clock.advance(100)
     assert ([], ()) == (list(world.api("due")), run.state(world.app, thread("1")).next)
     assert not world.api("send_event", "1", "paid", 1).awaited
+
+
+@pytest.mark.parametrize("names", [("orders", "refunds"), ("refunds", "orders")])
+def test_a_limit_counts_the_threads_of_this_graph_only(
+    run: Runner, saver: Saver, thread: Thread, names: tuple[str, str]
+) -> None:
+    """Else one whose process is not there would keep the other's asleep for ever."""
+
+    def node(state: State) -> State:
+        return {"told": paid()}
+
+    apis = []
+    for name in names:
+        builder = StateGraph(State).add_node("wait", node).add_edge(START, "wait")
+        app = builder.compile(checkpointer=saver, name=name)
+        run.invoke(app, {"log": []}, thread(name))
+        apis.append(Api(run, app))
+    for name in names:
+        apis[0]("send_event", name, "paid", 1)
+
+    assert [[name] for name in names] == [list(api("due", limit=1)) for api in apis]
+    assert [[name] for name in names] == [[one.thread_id for one in api("wake_due", limit=1)] for api in apis]
+    for name in names:
+        apis[0]("send_event", name, "changed", 1)
+    assert [[name] for name in names] == [list(api("unread", "changed", limit=1)) for api in apis]
 
 
 def test_a_fork_waits_for_itself(run: Runner, saver: Saver, thread: Thread) -> None:
