@@ -138,6 +138,9 @@ class AsyncJournalSaver(JournalSaver):
     async def aunread(self, name: str, limit: int | None = None) -> Sequence[tuple[str, str]]:
         return await self.aread(unread_flow(name, limit))
 
+    async def apending(self, after: tuple[float, int] = (0.0, 0), limit: int = 100) -> Sequence[ThreadRow]:
+        return await self.aread(flows.pending_flow(after, limit))
+
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         return await self.aread(flows.threads_flow(status, limit))
 

@@ -376,6 +376,11 @@ def threads_flow(status: str | None, limit: int | None) -> Flow[list[ThreadRow]]
     return [thread_row(row) for row in rows]
 
 
+def pending_flow(after: tuple[float, int], limit: int) -> Flow[list[ThreadRow]]:
+    """Threads that were started and that nobody has run, the longest untouched first; those behind one of them."""
+    return [thread_row(row) for row in (yield Sql("pending", (*after, limit)))]
+
+
 def intern_flow(names: Names, texts: Sequence[str]) -> Flow[None]:
     """Give each of these names a number."""
     yield Many("intern", [(text,) for text in texts])

@@ -146,6 +146,10 @@ class JournalSaver(BaseCheckpointSaver[str]):
         """The threads, the last written first."""
         return self.read(flows.threads_flow(status, limit))
 
+    def pending(self, after: tuple[float, int] = (0.0, 0), limit: int = 100) -> list[ThreadRow]:
+        """Threads that were started and nobody has run, the longest untouched first; those behind (updated_at, tno)."""
+        return self.read(flows.pending_flow(after, limit))
+
     def chunks(self, thread: str, offset: int, seen: int | None = None) -> ChunkPage:
         """A thread's row, and its chunks from an offset on; none while the row's seq is the one that was `seen`."""
         return self.read(chunks_flow(thread, offset, seen))
@@ -319,6 +323,10 @@ class JournalSaver(BaseCheckpointSaver[str]):
     async def aunread(self, name: str, limit: int | None = None) -> Sequence[tuple[str, str]]:
         """Async twin of `unread`."""
         return await self._hop(self.unread, name, limit)
+
+    async def apending(self, after: tuple[float, int] = (0.0, 0), limit: int = 100) -> Sequence[ThreadRow]:
+        """Async twin of `pending`."""
+        return await self._hop(self.pending, after, limit)
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         """Async twin of `threads`."""

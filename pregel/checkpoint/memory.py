@@ -13,6 +13,7 @@ import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from heapq import nsmallest
 from typing import Any, ClassVar, Self, TypeVar
 
 from pregel import flow as runner
@@ -237,6 +238,12 @@ class InMemorySaver(JournalSaver):
         found = [thread for thread in self._threads.values() if status is None or thread.status == status]
         found.sort(key=lambda thread: (-thread.updated_at, -thread.tno))
         return [thread.catch_up().columns() for thread in found[:limit]]
+
+    def _do_pending(self, updated_at: float, tno: int, limit: int) -> list[Row]:
+        found = [one for one in self._threads.values() if one.status == "pending"]
+        behind = [one for one in found if (one.updated_at, one.tno) > (updated_at, tno)]
+        first = nsmallest(limit, behind, key=lambda thread: (thread.updated_at, thread.tno))
+        return [thread.catch_up().columns() for thread in first]
 
     def _do_namespace(self, tno: int, text: str) -> list[Row]:
         number = self._numbers[tno].namespaces.get(text)

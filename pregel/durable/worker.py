@@ -15,11 +15,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+from pregel import flow as runner
 from pregel.checkpoint.records import ThreadRow
 from pregel.checkpoint.standing import info_of
 from pregel.engine.authority import ClaimMissed
@@ -32,7 +34,7 @@ from pregel.errors import GraphDrained, InvalidInputError, StoreError, ThreadBus
 from pregel.runtime import RunControl
 
 SHORTEST = 0.05  # seconds of the first pause of an idle worker
-LEFT = ("pending", "running")  # how threads stand that nobody may be running
+PAGE = 100  # threads that are read at once
 DISPLACED = ("interrupt", "rollback")  # asked of a run that died: whoever asked goes on with the thread
 
 log = logging.getLogger("pregel.durable.worker")
@@ -97,6 +99,7 @@ class Worker:
         self._pause = SHORTEST
         self._broken: dict[str, tuple[int, int]] = {}
         """Thread -> its epoch, and how often it ended in an error as it stood then."""
+        self._looks_for_left = 0.0
 
     def stop(self, reason: str = "shutdown") -> None:
         """Take up nothing more, and have what runs stop after its step; from any thread."""
@@ -114,7 +117,7 @@ class Worker:
 
     def run_once(self) -> int:
         """Run what can go on now, one after the other; how many runs it took up."""
-        return sum(self._take(row) for row in self._found(self._look()) if not self.control.drain_requested)
+        return sum(self._take(row) for row in self._look() if not self.control.drain_requested)
 
     def run(self) -> None:
         """Take up what can go on, until the worker is stopped; then return when its runs have stopped."""
@@ -124,7 +127,7 @@ class Worker:
             with ThreadPoolExecutor(self.concurrency, "pregel-worker") as pool, self._stopping():
                 while not self.control.drain_requested:
                     self._woken.clear()
-                    for row in self._found_now(running.values())[: self.concurrency - len(running)]:
+                    for row in self._look(self.concurrency - len(running), running.values()):
                         future = pool.submit(self._take, row)
                         future.add_done_callback(self._ended)
                         running[future] = row.thread
@@ -145,18 +148,11 @@ class Worker:
             self.stop("the worker broke off")
             raise
 
-    def _found_now(self, without: Iterable[str]) -> list[ThreadRow]:
+    def _look(self, room: int | None = None, busy: Collection[str] = ()) -> list[ThreadRow]:
         try:
-            return self._found(self._look(), without=without)
+            return runner.run(self._looking(room, busy), lambda ask: ask.blocking())
         except StoreError as error:
-            return self._away(error)
-
-    def _look(self) -> list[ThreadRow]:
-        for graph, name, input in self._unread():
-            graph.threads.start_unread(name, input)
-        due = self._ours(self.saver.due(self._now()))
-        left = [row for status in LEFT for row in self.saver.threads(status=status)]
-        return [*filter(_may_go_on, left), *(self.saver.load(thread, []).thread for thread in due)]
+            return self._away(error, room)
 
     def _take(self, row: ThreadRow) -> int:
         """Go on with a thread to its next rest; 0 when another worker was quicker."""
@@ -174,7 +170,7 @@ class Worker:
     async def arun_once(self) -> int:
         """Async twin of `run_once`."""
         taken = 0
-        for row in self._found(await self._alook()):
+        for row in await self._alook():
             if not self.control.drain_requested:
                 taken += await self._atake(row)
         return taken
@@ -189,7 +185,7 @@ class Worker:
             with self._stopping():
                 while not self.control.drain_requested:
                     event.clear()
-                    for row in (await self._afound_now(running.values()))[: self.concurrency - len(running)]:
+                    for row in await self._alook(self.concurrency - len(running), running.values()):
                         task = asyncio.create_task(self._atake(row))
                         task.add_done_callback(self._ended)
                         running[task] = row.thread
@@ -203,18 +199,11 @@ class Worker:
             self._awoken = None
             await _ended(running)
 
-    async def _afound_now(self, without: Iterable[str]) -> list[ThreadRow]:
+    async def _alook(self, room: int | None = None, busy: Collection[str] = ()) -> list[ThreadRow]:
         try:
-            return self._found(await self._alook(), without=without)
+            return await runner.arun(self._looking(room, busy), lambda ask: ask.awaited())
         except StoreError as error:
-            return self._away(error)
-
-    async def _alook(self) -> list[ThreadRow]:
-        for graph, name, input in self._unread():
-            await graph.threads.astart_unread(name, input)
-        due = self._ours(await self.saver.adue(self._now()))
-        left = [row for status in LEFT for row in await self.saver.athreads(status=status)]
-        return [*filter(_may_go_on, left), *[(await self.saver.aload(thread, [])).thread for thread in due]]
+            return self._away(error, room)
 
     async def _atake(self, row: ThreadRow) -> int:
         try:
@@ -229,15 +218,6 @@ class Worker:
 
     # -- both --------------------------------------------------------------------------------------------------------
 
-    def _found(self, rows: Sequence[ThreadRow], *, without: Iterable[str] = ()) -> list[ThreadRow]:
-        """What can go on, of the graphs that it serves: the longest untouched first, then what broke off before."""
-        taken = set(without)
-        found = [row for row in rows if row.graph in self.graphs]
-        if self._broken:
-            there = {row.thread for row in found}
-            self._broken = {thread: seen for thread, seen in list(self._broken.items()) if thread in there}
-        return sorted([row for row in found if row.thread not in taken], key=self._turn)
-
     def _turn(self, row: ThreadRow) -> tuple[int, float, int]:
         return self._tries(row), row.updated_at, row.tno
 
@@ -246,11 +226,51 @@ class Worker:
         epoch, tries = self._broken.get(row.thread, (row.epoch, 0))
         return tries if epoch == row.epoch else 0
 
-    def _ours(self, due: Iterable[tuple[str, str]]) -> list[str]:
-        return [thread for thread, graph in due if graph in self.graphs]
+    def _looking(self, room: int | None, busy: Collection[str]) -> runner.Flow[list[ThreadRow]]:
+        """What can go on, of the graphs that it serves, the longest untouched first; as many as there is room for.
 
-    def _unread(self) -> Iterator[tuple[Pregel, str, Any]]:
-        return ((graph, name, input) for graph in self.graphs.values() for name, input in self.unread.items())
+        Of what was started no more is read than that. What a process left that died is looked for once in a
+        `poll_interval`, because all that runs is read for it.
+        """
+        if room == 0:
+            return []
+        for graph in self.graphs.values():
+            for name, input in self.unread.items():
+                yield _Ask(graph.threads, "start_unread", name, input)
+        found: list[ThreadRow] = []
+        if is_whole := room is None or time.monotonic() >= self._looks_for_left:
+            self._looks_for_left = time.monotonic() + self.poll_interval
+            running = yield _Ask(self.saver, "threads", status="running")
+            found += [row for row in running if self._is_for_us(row, busy) and _is_left(row)]
+        due = yield _Ask(self.saver, "due", self._now())
+        ours = [thread for thread, graph in due if graph in self.graphs and thread not in busy]
+        ours.sort(key=lambda thread: self._broken.get(thread, (0, 0))[1])
+        for thread in ours[:room]:
+            found.append((yield _Ask(self.saver, "load", thread, [])).thread)
+        last = yield from self._pending(found, room, busy)
+        if last and is_whole and self._broken:
+            there = {*ours, *busy, *(row.thread for row in found)}
+            self._broken = {thread: seen for thread, seen in list(self._broken.items()) if thread in there}
+        return sorted(found, key=self._turn)[:room]
+
+    def _pending(self, found: list[ThreadRow], room: int | None, busy: Collection[str]) -> runner.Flow[bool]:
+        """Add what was started and does not break off each time, as much as there is room for; whether that was all."""
+        left = room
+        size = PAGE if room is None else min(PAGE, room + len(busy))
+        after: tuple[float, int] = (0.0, 0)
+        while left is None or left > 0:
+            page: list[ThreadRow] = yield _Ask(self.saver, "pending", after, size)
+            rows = [row for row in page if self._is_for_us(row, busy)]
+            found += rows
+            if len(page) < size:
+                return True
+            if left is not None:
+                left -= sum(not self._tries(row) for row in rows)
+            after, size = (page[-1].updated_at, page[-1].tno), PAGE
+        return False
+
+    def _is_for_us(self, row: ThreadRow, busy: Collection[str]) -> bool:
+        return row.graph in self.graphs and row.thread not in busy
 
     def _now(self) -> float:
         """Unix seconds, by the clock that the waits of its graphs are told by."""
@@ -277,7 +297,9 @@ class Worker:
         if work.cancelled() or work.exception() is not None or work.result():
             self.wake()
 
-    def _away(self, error: StoreError) -> list[ThreadRow]:
+    def _away(self, error: StoreError, room: int | None) -> list[ThreadRow]:
+        if room is None:
+            raise error
         log.warning("the store could not be looked at: %s", error)
         return []
 
@@ -286,11 +308,22 @@ class Worker:
         return min(pause, self.poll_interval)
 
 
-def _may_go_on(row: ThreadRow) -> bool:
+class _Ask:
+    """Something that a look wants of the store."""
+
+    def __init__(self, of: Any, verb: str, *args: Any, **named: Any) -> None:
+        self.of, self.verb, self.args, self.named = of, verb, args, named
+
+    def blocking(self) -> Any:
+        return getattr(self.of, self.verb)(*self.args, **self.named)
+
+    def awaited(self) -> Any:
+        return getattr(self.of, f"a{self.verb}")(*self.args, **self.named)
+
+
+def _is_left(row: ThreadRow) -> bool:
     info = info_of(row)
-    if info.status == "abandoned":
-        return info.can_resume and row.asked not in DISPLACED
-    return info.status == "pending"
+    return info.status == "abandoned" and info.can_resume and row.asked not in DISPLACED
 
 
 async def _awaited(event: asyncio.Event, seconds: float) -> bool:

@@ -118,8 +118,8 @@ class Overtaken(InMemorySaver):
 
     between: Any = None
 
-    def threads(self, **wanted: Any) -> list[ThreadRow]:
-        found = super().threads(**wanted)
+    def pending(self, *place: Any) -> list[ThreadRow]:
+        found = super().pending(*place)
         if found and self.between is not None:
             between, self.between = self.between, None
             between()
@@ -139,6 +139,51 @@ def test_a_thread_that_another_worker_has_taken_meanwhile_is_not_run_again(run: 
 
     assert (0, ["ask"]) == (work(run, app), calls)
     assert "interrupted" == app.threads.status("1").status
+
+
+class Counted(InMemorySaver):
+    """A store that counts the rows of threads that it has given."""
+
+    rows = 0
+
+    def threads(self, **wanted: Any) -> list[ThreadRow]:
+        return self._counted(super().threads(**wanted))
+
+    def pending(self, *place: Any) -> list[ThreadRow]:
+        return self._counted(super().pending(*place))
+
+    def _counted(self, found: list[ThreadRow]) -> list[ThreadRow]:
+        self.rows += len(found)
+        return found
+
+
+def test_a_look_reads_no_more_of_what_was_started_than_there_is_room_for(run: Runner) -> None:
+    saver, calls = Counted(), list[int]()
+
+    def node(state: State) -> dict[str, Any]:
+        calls.append(saver.rows)
+        if len(calls) == 100:
+            worker.stop()
+        return {}
+
+    app = chain("x", x=node).compile(checkpointer=saver, name="orders")
+    for number in range(100):
+        start(run, app, INPUT, key=str(number))
+    worker = Worker(app, concurrency=1, poll_interval=3600)
+
+    worker.run() if run.name == "sync" else asyncio.run(worker.arun())
+
+    assert max(calls) <= 4 * 100
+
+
+def test_what_is_for_other_workers_hides_nothing(run: Runner, saver: Saver) -> None:
+    strange = chain("x").compile(checkpointer=saver, name="strange")
+    app = chain("x").compile(checkpointer=saver, name="orders")
+    for number in range(120):
+        start(run, strange, INPUT, key=f"strange-{number}")
+    start(run, app, INPUT, key="1")
+
+    assert 1 == work(run, app)
 
 
 def test_many_workers_run_each_thing_once(run: Runner, saver: Saver) -> None:

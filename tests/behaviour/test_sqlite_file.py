@@ -84,7 +84,7 @@ def test_setup_twice_applies_each_migration_once(saver: SqliteSaver, path: Path)
     with SqliteSaver.from_conn_string(path) as again:
         again.setup()
 
-    assert [(1,), (2,), (3,), (4,)] == raw(path).execute("SELECT v FROM pregel_migrations").fetchall()
+    assert [(1,), (2,), (3,), (4,), (5,)] == raw(path).execute("SELECT v FROM pregel_migrations").fetchall()
 
 
 def test_a_format_of_the_future_is_refused(saver: SqliteSaver, path: Path) -> None:

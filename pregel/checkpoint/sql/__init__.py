@@ -67,7 +67,7 @@ _ASKED = """
     heads namespaces value_keys named_places threads_of_run stale set_parent rewrite_checkpoint bump_gen
     prune_checkpoints prune_writes delete_writes_of delete_value promote_cache drop_namespace sweep_tombstones
     copy_thread copy_namespaces copy_checkpoints copy_values copy_writes
-    event awaited send_event count_event events due unread delete_waits delete_events
+    pending event awaited send_event count_event events due unread delete_waits delete_events
     chunks chunk_end pending_chunks empty_chunks drop_chunks delete_chunks copy_chunks
 """
 ASKED = frozenset(_ASKED.split())

@@ -27,6 +27,12 @@ SELECT tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expire
 FROM pregel_threads t WHERE $1::text IS NULL OR status = $1::text
 ORDER BY updated_at DESC, tno DESC LIMIT $2::bigint
 
+-- pending: threads that were started and that nobody has run, the longest untouched first, from behind ($1, $2)
+SELECT tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expires, false, asked, inbox, graph, updated_at,
+       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno), pin, crashes
+FROM pregel_threads t WHERE status = 'pending' AND (updated_at, tno) > ($1::float8, $2::bigint)
+ORDER BY updated_at, tno LIMIT $3::bigint
+
 -- standing: whether the last append of a thread has this seq and mark
 SELECT 1 FROM pregel_threads WHERE thread = $1 AND seq = $2 AND mark = $3
 

@@ -13,6 +13,12 @@ SELECT tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expire
 FROM pregel_threads t WHERE ?1 IS NULL OR status = ?1
 ORDER BY updated_at DESC, tno DESC LIMIT coalesce(?2, -1)
 
+-- pending: threads that were started and that nobody has run, the longest untouched first, from behind (?1, ?2)
+SELECT tno, thread, epoch, run, seq, gen, last_id, status, reason, owner, expires, 0, asked, inbox, graph, updated_at,
+       (SELECT coalesce(max(ns) + 1, 0) FROM pregel_namespaces n WHERE n.tno = t.tno), pin, crashes
+FROM pregel_threads t WHERE status = 'pending' AND (updated_at, tno) > (?1, ?2)
+ORDER BY updated_at, tno LIMIT ?3
+
 -- standing: whether the last append of a thread has this seq and mark
 SELECT 1 FROM pregel_threads WHERE thread = ? AND seq = ? AND mark = ?
 

@@ -197,3 +197,6 @@ SELECT t.thread, e.id, e.name, e.key, strftime('%Y-%m-%dT%H:%M:%fZ', e.at, 'unix
        length(e.blob) AS bytes
 FROM pregel_events e
 JOIN pregel_threads t ON t.tno = e.tno
+
+-- 5: what workers look for; no row of it changes while a thread runs or rests
+CREATE INDEX IF NOT EXISTS pregel_threads_pending ON pregel_threads (updated_at, tno) WHERE status = 'pending'
