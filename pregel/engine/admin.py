@@ -25,6 +25,7 @@ from pregel.engine.pending import handler_tasks, outside_of, stored_results
 from pregel.engine.plan import END, INPUT, START, TASKS, plan
 from pregel.engine.resume import FINGERPRINT, restore
 from pregel.engine.snapshot import checkpoint_config
+from pregel.engine.started import STARTED_AS, STARTED_WITH
 from pregel.engine.task import PULL, Task
 from pregel.engine.unasked import unasked_flow
 from pregel.errors import CheckpointNotFoundError, InvalidUpdateError, PregelError
@@ -45,6 +46,9 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
     if saved is not None and saved.ns:  # what it hangs on, so that its parent goes on with it
         kept = {key: saved.metadata[key] for key in ("parents", FINGERPRINT) if key in saved.metadata}
         frame.metadata = {**frame.metadata, **kept}
+    elif saved is not None and STARTED_AS in saved.metadata:  # what its worker runs it with
+        kept = {key: saved.metadata[key] for key in (STARTED_AS, STARTED_WITH, "run_id") if key in saved.metadata}
+        frame.metadata = {**kept, **frame.metadata}
     unasked: list[TaskWrites] = []
     if frame.ns:
         unasked, saved = yield from unasked_flow(frame, checkpoint)

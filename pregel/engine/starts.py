@@ -27,6 +27,7 @@ from pregel.engine.fingerprint import fingerprint
 from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.resume import Entry, Opening, begin
+from pregel.engine.started import STARTED_AS, STARTED_WITH, UNNAMED
 from pregel.engine.tries import adriven, awaiting_journal, driven, let_go
 from pregel.errors import IdempotencyConflictError, InvalidInputError, NotBuiltError, SerializationError, ThreadBusy
 from pregel.types import Command
@@ -34,9 +35,6 @@ from pregel.types import Command
 if TYPE_CHECKING:
     from pregel.engine.pregel import Pregel
 
-FINGERPRINT, CONFIG = "start_fingerprint", "start_config"
-"""What the checkpoints of a started run say of it in their metadata: its spec, and the config that it was given."""
-UNNAMED = "LangGraph"
 _KEPT = ("configurable", "metadata", "tags", "run_name", "recursion_limit", "max_concurrency")
 
 admitted: set[Callable[[], object]] = set()
@@ -141,14 +139,14 @@ class Admission:
         kept, thread = _kept(config), _thread(config, key)
         self.run_id = str((config or {}).get("run_id") or uuid.uuid4())
         self.fingerprint = fingerprint(graph.saver.serde, (graph.get_name(), input, kept), {})
-        told = {FINGERPRINT: self.fingerprint} | ({CONFIG: json.dumps(kept)} if kept else {})
+        told = {STARTED_AS: self.fingerprint} | ({STARTED_WITH: json.dumps(kept)} if kept else {})
         self.call = Call(graph, input, _config(kept, thread, self.run_id, told))
         self.call.nested = None
 
     @property
     def spec(self) -> Page:
         """The newest checkpoint that a start with this spec has made."""
-        return Page("", limit=1, filter={FINGERPRINT: self.fingerprint})
+        return Page("", limit=1, filter={STARTED_AS: self.fingerprint})
 
     def known(self, found: Any) -> RunHandle:
         """The handle of the run that is there; IdempotencyConflictError when it was started as something else."""
@@ -194,8 +192,14 @@ class TakeUp(Call):
 def taken_config(thread: str, saved: Saved | None) -> RunnableConfig:
     """The config to go on with: that of the start where its run made the newest checkpoint, and its run id."""
     metadata: Mapping[str, Any] = {} if saved is None else saved.metadata
-    told = {name: metadata[name] for name in (FINGERPRINT, CONFIG) if name in metadata}
-    return _config(json.loads(metadata.get(CONFIG, "{}")), thread, metadata.get("run_id"), told)
+    told = {name: metadata[name] for name in (STARTED_AS, STARTED_WITH) if name in metadata}
+    return _config(json.loads(metadata.get(STARTED_WITH, "{}")), thread, metadata.get("run_id"), told)
+
+
+def resumed_config(thread: str, saved: Saved) -> RunnableConfig:
+    """The config to go on with by hand: that of the start as well; not its run id, which tells the run admitted."""
+    kept = saved.metadata[STARTED_WITH]
+    return _config(json.loads(kept), thread, None, {STARTED_WITH: kept})
 
 
 def status_url(base: str, thread: str) -> str:

@@ -15,7 +15,7 @@ from pregel.checkpoint.held import held_threads
 from pregel.checkpoint.keys import thread_text
 from pregel.checkpoint.lease import lives_here
 from pregel.checkpoint.pages import checked_limit
-from pregel.checkpoint.records import ThreadRow
+from pregel.checkpoint.records import Saved, ThreadRow
 from pregel.checkpoint.standing import STATUSES, ThreadInfo, ThreadStatus, info_of
 from pregel.config import RunnableConfig
 from pregel.engine.authority import ClaimMissed
@@ -23,6 +23,7 @@ from pregel.engine.call import Call
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.rewind import rewind_flow
 from pregel.engine.settle import effects_flow, settle_flow
+from pregel.engine.started import STARTED_WITH, UNNAMED
 from pregel.engine.thread_waits import Wakes
 from pregel.engine.tries import adriven, awaiting_journal, driven, let_go
 from pregel.errors import CannotResumeError, InvalidInputError, NotBuiltError, ThreadBusy, ThreadNotFoundError
@@ -73,11 +74,12 @@ class Threads(Wakes):
     def resume(self, thread_id: str, answer: Any = MISSING, **arguments: Any) -> Any:
         """Go on with a thread, with the answer to its question if there is one; `arguments` are those of `invoke`.
 
-        CannotResumeError (with a `reason`) when there is nothing to go on with, ThreadBusy when somebody runs it.
-        Nothing is written then.
+        A thread that was started (`app.start`) goes on with the config of its start. CannotResumeError (with a
+        `reason`) when there is nothing to go on with, ThreadBusy when somebody runs it. Nothing is written then.
         """
         check_resumable(self.status(thread_id))
-        return self._graph.invoke(_input(answer), _config(thread_id), **arguments)
+        saved = self._saver.look(thread_text(thread_id), "") if self._may_be_started else None
+        return self._graph.invoke(_input(answer), _resumed(thread_id, saved), **arguments)
 
     def rewind(self, thread_id: str, *, reason: str, operator: str | None = None) -> Rewind:
         """Make a thread that failed ready to go on where it failed; returns once that is recorded, and runs nothing.
@@ -150,7 +152,8 @@ class Threads(Wakes):
     async def aresume(self, thread_id: str, answer: Any = MISSING, **arguments: Any) -> Any:
         """Async twin of `resume`."""
         check_resumable(await self.astatus(thread_id))
-        return await self._graph.ainvoke(_input(answer), _config(thread_id), **arguments)
+        saved = (await self._saver.alook(thread_text(thread_id), "")) if self._may_be_started else None
+        return await self._graph.ainvoke(_input(answer), _resumed(thread_id, saved), **arguments)
 
     async def arewind(self, thread_id: str, *, reason: str, operator: str | None = None) -> Rewind:
         """Async twin of `rewind`. A call that is cancelled once it was recorded does not undo it."""
@@ -235,6 +238,11 @@ class Threads(Wakes):
     @property
     def _is_journal(self) -> bool:
         return is_journal(type(self._saver))  # type: ignore[arg-type]  # a class has a hash
+
+    @property
+    def _may_be_started(self) -> bool:
+        """Whether a thread may have been begun by `app.start`: with a config that goes along."""
+        return self._is_journal and self._graph.get_name() != UNNAMED
 
     def _held(self, thread_id: str) -> ThreadRow:
         return held_threads(self._saver).row(thread_id)
@@ -340,6 +348,16 @@ def _kept(found: list[ThreadInfo], status: ThreadStatus | None, limit: int | Non
 
 def _config(thread_id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread_id}}
+
+
+def _resumed(thread_id: str, saved: Saved | None) -> RunnableConfig:
+    """The config to go on with by hand: also what the thread was started with, if it was."""
+    config = _config(thread_id)
+    if saved is None or STARTED_WITH not in saved.metadata:
+        return config
+    from pregel.engine.starts import resumed_config  # few programs start runs elsewhere
+
+    return resumed_config(thread_id, saved)
 
 
 def _input(answer: Any) -> Command[Any] | None:

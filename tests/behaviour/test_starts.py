@@ -23,6 +23,7 @@ from pregel.errors import (
 )
 from pregel.runtime import Runtime, get_runtime
 from pregel.types import Command
+from pregel.waits import wait_for_event
 
 from .conftest import Runner
 from .marks import Saver, State, Thread, chain, mark
@@ -195,6 +196,38 @@ def test_a_worker_runs_with_the_config_of_the_start(run: Runner, saver: Saver, t
 
     assert ("1", "r1") == (handle.thread_id, handle.run_id)
     assert [("ann", [1, 2], "north", ["t"], 9, "r1", "given")] == seen
+
+
+def test_the_config_of_a_start_stays_with_the_thread(run: Runner, saver: Saver, thread: Thread) -> None:
+    """Also when it was updated before a worker took it up, and when it is resumed or woken by hand."""
+    if not has_authority(saver):
+        pytest.skip("no status is kept there")
+    seen: list[Any] = []
+
+    def look(state: State, config: RunnableConfig) -> dict[str, Any]:
+        seen.append((config["configurable"].get("user"), config["metadata"].get("shop"), config["recursion_limit"]))
+        if len(seen) == 1:
+            raise ValueError("broken")
+        wait_for_event("paid")
+        wait_for_event("sent")
+        return {}
+
+    app = chain("look", look=look).compile(checkpointer=saver, name="orders")
+    api = Api(run, app)
+    config: RunnableConfig = {"configurable": {"user": "ann"}, "metadata": {"shop": "north"}, "recursion_limit": 9}
+    handle = start(run, app, INPUT, config, key="1")
+    run.update(app, thread("1"), {"a": ["put in"]}, as_node="__start__")
+
+    assert 1 == work(run, app)
+    assert handle.run_id == run.state(app, thread("1")).metadata["run_id"]
+    api("resume", "1")
+    api("send_event", "1", "paid")
+    api("wake", "1")
+    api("send_event", "1", "sent")
+    assert 1 == work(run, app)
+    assert [("ann", "north", 9)] * 4 == seen
+    again = start(run, app, INPUT, config, key="1")
+    assert (True, handle.run_id) == (again.existing, again.run_id)
 
 
 REFUSED: Any = {

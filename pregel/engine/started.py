@@ -1,0 +1,6 @@
+"""What a thread tells of its start, for all who go on with it: few programs start runs elsewhere, and load the rest."""
+
+STARTED_AS, STARTED_WITH = "start_fingerprint", "start_config"
+"""What the checkpoints of a started run say of it in their metadata: its spec, and the config that it was given."""
+UNNAMED = "LangGraph"
+"""The name of a graph without one, which cannot be started: a worker would not find it."""
