@@ -32,7 +32,7 @@ from pregel.checkpoint.records import (
 from pregel.engine.answers import Refused, answers_to, bind
 from pregel.engine.apply import Input, apply
 from pregel.engine.authority import ClaimMissed
-from pregel.engine.command import command_writes
+from pregel.engine.command import BRANCH, command_writes
 from pregel.engine.commits import commit
 from pregel.engine.effects import Cancel, Event, Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
@@ -48,6 +48,7 @@ from pregel.errors import (
     PregelError,
     ReplayMismatchError,
     ThreadBusy,
+    UnknownTargetError,
 )
 from pregel.types import Command, Interrupt
 
@@ -297,6 +298,7 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
     answering = command is not None and command.resume is not None
     if command is not None and not answering and command.update is None and not command.goto:
         raise empty_command(frame, open_questions(saved, stored_results(saved)[1]))
+    _check_woken(frame, saved)
     replaying = entry.checkpoint is not None and not answering
     pending, answers = stored_results(saved)
     if replaying:
@@ -327,6 +329,22 @@ def _resume(frame: Frame, entry: Entry, command: Command[Any] | None, saved: Sav
         if frame.is_root and (rewinds := rewinds_of(saved)):
             _take_up(frame, rewinds[-1]["execution_id"])
     return opening
+
+
+def _check_woken(frame: Frame, saved: Saved) -> None:
+    """UnknownTargetError when a node is to run that this graph does not have: the thread would end without it."""
+    for channel in saved.counters if saved.updated is None else saved.updated:
+        node = channel.removeprefix(BRANCH)
+        if node == channel or node in frame.plan.nodes or channel not in saved.values:
+            continue
+        if saved.counters.get(channel) == frame.state.counter:  # of the newest step: an older one is over
+            raise UnknownTargetError(
+                f"Node {node!r} is to run next, and graph {frame.graph.get_name()!r} does not have it.",
+                fix="Go on with a graph that has a node of this name, or say which node's work was done instead: "
+                "update_state(config, values, as_node=...). "
+                f"Known nodes: {', '.join(sorted(frame.plan.nodes))}.",
+                thread=frame.run.thread,
+            )
 
 
 def _take_up(frame: Frame, execution: str) -> None:
