@@ -153,7 +153,7 @@ class Telemetry:
             found = []
             for graph, now in self._watched if _active is self else ():
                 name = graph.get_name()
-                rows = [row for row in graph.saver.threads(status="waiting") if row.graph == name]
+                rows = [row for row in graph.saver.threads(status="waiting") if row.graph == graph.label]
                 waited = [max(0.0, now() - row.updated_at) for row in rows]
                 found.append(observation(told(waited), {"pregel.graph": name}))
             return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
+from pregel.checkpoint.labels import named
 from pregel.checkpoint.lease import is_dead, this_owner
 from pregel.checkpoint.records import ThreadRow
 
@@ -37,6 +38,7 @@ class ThreadInfo:
     - `reason`: why, in plain words.
     - `can_resume`: whether a call without input has something to go on with.
     - `updated_at`: when it was written last, in UTC; None where the saver does not say.
+    - `version`: of the graph that began its present execution; None where that has none.
     - `takeovers`: how often in a row a run of it was taken over from a process that had died or frozen.
     """
 
@@ -46,6 +48,7 @@ class ThreadInfo:
     can_resume: bool
     updated_at: datetime | None = None
     takeovers: int = 0
+    version: str | None = None
 
 
 def info_of(row: ThreadRow) -> ThreadInfo:
@@ -58,6 +61,7 @@ def info_of(row: ThreadRow) -> ThreadInfo:
         _can_resume(row, status),
         datetime.fromtimestamp(row.updated_at, UTC) if row.updated_at else None,
         row.crashes,
+        named(row.graph)[1],
     )
 
 

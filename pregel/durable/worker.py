@@ -7,7 +7,8 @@
 3. What is stopped because the worker stops becomes ``pending`` again, in the append of its last step.
 4. A thread that broke off, or failed before anything of it was stored, is looked at again after the others: those that
    cannot be read here, say, keep nobody else waiting.
-5. Between two looks at an idle store it pauses, longer each time; a start of this very process wakes it at once.
+5. A thread is taken by the graph of its name and version; in a rolling deploy each worker finishes its own version's.
+6. Between two looks at an idle store it pauses, longer each time; a start of this very process wakes it at once.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from typing import Any
 from pregel import flow as runner
 from pregel.checkpoint.records import ThreadRow
 from pregel.checkpoint.standing import info_of
+from pregel.durable.served import Match, OnMismatch, Served, listed
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.call import clock
 from pregel.engine.ids import TICKS
 from pregel.engine.pregel import Pregel
-from pregel.engine.starts import TakeUp, admitted, check_named
+from pregel.engine.starts import TakeUp, admitted
 from pregel.engine.tries import awaiting_driver, blocking_driver, let_go
 from pregel.errors import GraphDrained, InvalidInputError, StoreError, ThreadBusy
 from pregel.runtime import RunControl
@@ -56,15 +58,19 @@ class WorkerControl(RunControl):
         """Stop after the steps that run now; what is not done is left to other workers. The first reason stays."""
         if not self.drain_requested:
             super().request_drain(reason)
+            self._worker.graphs.end(reason)
         self._worker.wake()
 
 
 class Worker:
-    """Runs what can go on of these graphs' threads. They share one store, and each has a name of its own.
+    """Runs what can go on of these graphs' threads. They share one store; none has the name and version of another.
 
     - `concurrency`: how many runs go on at once.
     - `poll_interval`: the seconds between two looks at an idle store, at most.
     - `context`: what its runs are given as their context.
+    - `match`: which threads a graph takes: ``strict``, those of its own version; ``current_or_older``, those of older
+      versions too, where no graph of theirs is here. A thread that no graph takes is left alone with `on_mismatch`
+      ``reject``, and ``failed`` with ``fail``.
     - `unread`: event name -> input. A thread that has ended while an event of this name was on its way, which its run
       would have read, is started once more, with that input.
     """
@@ -77,18 +83,11 @@ class Worker:
         poll_interval: float = 1.0,
         context: Any = None,
         unread: Mapping[str, Any] | None = None,
+        match: Match = "strict",
+        on_mismatch: OnMismatch = "reject",
     ) -> None:
-        served = [graphs] if isinstance(graphs, Pregel) else list(graphs)
-        if not served:
-            raise InvalidInputError("A worker serves at least one graph.", fix="Give it a compiled graph.")
-        for graph in served:
-            check_named(graph)
-        self.graphs = {graph.get_name(): graph for graph in served}
-        if len(self.graphs) < len(served):
-            raise InvalidInputError("Two graphs of a worker have one name.", fix="Compile each with name=...")
-        self.saver = served[0].saver
-        if any(graph.saver is not self.saver for graph in served):
-            raise InvalidInputError("The graphs of a worker share one saver.", fix="Make a worker for each store.")
+        self.graphs = Served(listed(graphs), match, on_mismatch, self.stop)
+        self.saver = self.graphs.saver
         if concurrency < 1 or poll_interval <= 0:
             raise InvalidInputError("concurrency is at least 1, and poll_interval above 0.")
         self.concurrency, self.poll_interval, self.context = concurrency, poll_interval, context
@@ -104,6 +103,14 @@ class Worker:
     def stop(self, reason: str = "shutdown") -> None:
         """Take up nothing more, and have what runs stop after its step; from any thread."""
         self.control.request_drain(reason)
+
+    def replace(self, graph: Pregel) -> None:
+        """Go on with this graph in place of the one of its name and version; from any thread.
+
+        Runs of that one end their steps, are handed back, and go on with the new graph here or on another worker.
+        """
+        self.graphs.replace(graph)
+        self.wake()
 
     def wake(self) -> None:
         """Look at the store now; from any thread."""
@@ -234,7 +241,7 @@ class Worker:
         """
         if room == 0:
             return []
-        for graph in self.graphs.values():
+        for graph in self.graphs:
             for name, input in self.unread.items():
                 yield _Ask(graph.threads, "start_unread", name, input)
         found: list[ThreadRow] = []
@@ -274,11 +281,16 @@ class Worker:
 
     def _now(self) -> float:
         """Unix seconds, by the clock that the waits of its graphs are told by."""
-        return (next(iter(self.graphs.values())).clock or clock)() / TICKS
+        return (next(iter(self.graphs)).clock or clock)() / TICKS
 
     def _call(self, row: ThreadRow, saved: Any) -> TakeUp:
-        graph = self.graphs[row.graph]
-        return TakeUp(graph, row.thread, row.epoch, saved, context=self.context, control=self.control)
+        graph = self.graphs.of(row.graph)
+        refused = graph is None
+        graph = graph or self.graphs.refusing(row.graph)
+        if graph is None:  # it was replaced since
+            raise ClaimMissed
+        control = self.graphs.control(graph)
+        return TakeUp(graph, row.thread, row.epoch, saved, refused=refused, context=self.context, control=control)
 
     def _told(self, row: ThreadRow, error: Exception) -> int:
         """Whether a run that ended so was this worker's; the thread's row says what became of it."""

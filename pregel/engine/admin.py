@@ -28,6 +28,7 @@ from pregel.engine.snapshot import checkpoint_config
 from pregel.engine.started import STARTED_AS, STARTED_WITH
 from pregel.engine.task import PULL, Task
 from pregel.engine.unasked import unasked_flow
+from pregel.engine.versions import mismatch_of
 from pregel.errors import CheckpointNotFoundError, InvalidUpdateError, PregelError
 from pregel.types import StateUpdate
 
@@ -91,6 +92,8 @@ def _load(frame: Frame, checkpoint: str | None) -> Flow[tuple[Saved | None, str]
     events = yield Step(load=[Load(frame.ns, checkpoint)])
     loaded = next(event for event in events if isinstance(event, Loaded))
     assert loaded.opened is not None
+    if other := mismatch_of(frame, loaded.opened, checkpoint=checkpoint, anew=False):
+        raise other
     return loaded.opened.saved[0], loaded.opened.heads.get(frame.ns, "")
 
 

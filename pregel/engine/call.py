@@ -31,6 +31,7 @@ from pregel.engine.journal import Journal
 from pregel.engine.nested import place_of
 from pregel.engine.resume import Entry, Replay
 from pregel.engine.running import Running
+from pregel.engine.versions import VERSION, inherited
 from pregel.errors import (
     InvalidInputError,
     MissingThreadError,
@@ -110,9 +111,11 @@ class Call:
         journal_stream: bool | str | Sequence[str] | None = None,
         **arguments: Any,
     ) -> None:
+        ambient = current_task.get()
+        if ambient is not None:
+            graph = inherited(graph)
         self.graph = graph
         self.input = input
-        ambient = current_task.get()
         self.nested: Any = ambient if isinstance(ambient, Running) and _is_inside(ambient, config) else None
         self.around: frozenset[bytes] = ambient.frame.run.held if isinstance(ambient, Running) else NOTHING
         self.config = merge_configs(_inherited(self.nested, config), graph.config, config)
@@ -196,7 +199,7 @@ class Call:
             if self.recorded and not hasattr(saver, "chunk_tail"):
                 raise keeps_none(self.graph.saver)
             journal = kind(saver, self.thread, ids, os.urandom(16), durability, self.graph.names)
-            journal.around, journal.graph = self.around, self.graph.get_name()
+            journal.around, journal.graph = self.around, self.graph.label
         run = Run(
             ids=ids,
             config=self.config,
@@ -209,13 +212,15 @@ class Call:
             store=self._store(),
             cache=self._cache(),
             control=self._control(),
-            metadata=_stored_metadata(self.config) if journal is not None else None,
+            metadata=_stored_metadata(self.config, self.graph.version) if journal is not None else None,
             before=names_of(self.arguments.get("interrupt_before")),
             after=names_of(self.arguments.get("interrupt_after")),
             around=self.around,
         )
+        run.version = self.graph.version
         home, answers = "", None
         if self.nested is not None:
+            run.version = run.version or self.nested.frame.run.version
             home, answers = f"{self.nested.id}:{self.nested.count('graph')}", self.nested.answers
             run.waits = self.nested.frame.run.waits
         frame = Frame(run, self.graph, self.ns, output_keys=self.output_keys, home=home, answers=answers)
@@ -474,7 +479,7 @@ def names_of(nodes: str | Sequence[str] | None) -> frozenset[str] | str | None:
     return nodes if nodes is None or nodes == "*" else frozenset((nodes,) if isinstance(nodes, str) else nodes)
 
 
-def _stored_metadata(config: RunnableConfig) -> dict[str, Any]:
+def _stored_metadata(config: RunnableConfig, version: str | None) -> dict[str, Any]:
     """What of a config goes into checkpoint metadata: primitives, without coordinates and private keys."""
     found: dict[str, Any] = {}
     for source in (config.get("configurable") or {}, config.get("metadata") or {}):  # the latter is the stronger one
@@ -483,6 +488,8 @@ def _stored_metadata(config: RunnableConfig) -> dict[str, Any]:
                 found[key] = value.replace("\0", "") if isinstance(value, str) else value
     if run_id := (config.get("run_id") or (config.get("configurable") or {}).get("run_id")):
         found["run_id"] = str(run_id)
+    if version is not None:
+        found[VERSION] = version
     return found
 
 

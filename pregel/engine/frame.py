@@ -66,7 +66,9 @@ class Run:
         "spoken",
         "store",
         "subgraphs",
+        "takes_older",
         "thread",
+        "version",
         "waits",
     )
 
@@ -115,6 +117,8 @@ class Run:
         self.multiplex: Multiplex  # set by the family, which may be needed only when a node calls a graph
         self.multiplexed = False
         self.bodies_heard = False  # somebody listens to each task's body: none is spared
+        self.version: str | None = None  # of the graph that was called; what has none inherits that of the run around
+        self.takes_older = False  # whether it goes on with a thread of an older version
         self.heard: Heard | None = None  # handlers of another library, told of the graphs inside
 
     @property

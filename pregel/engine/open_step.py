@@ -24,6 +24,8 @@ def opened_flow(frame: Frame) -> Flow[Opened]:
             fix="app.threads.list() shows those that are there.",
             thread=frame.run.thread,
         )
+    if frame.journal is not None:
+        frame.journal.graph = opened.thread.graph or frame.journal.graph  # what is done here is no version's work
     return opened
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pregel.channels import BaseChannel, Topic
 from pregel.channels.base import of_kind
+from pregel.checkpoint.labels import label
 from pregel.checkpoint.serde.registry import register_types, types_of
 from pregel.config import RunnableConfig, merge_configs
 from pregel.engine.call import checked_recorded, names_of, require_saver
@@ -25,6 +26,7 @@ from pregel.engine.plan import TASKS, Plan, Policies
 from pregel.engine.startable import Startable
 from pregel.engine.states import States
 from pregel.engine.verbs import Verbs
+from pregel.engine.versions import checked_version, know
 from pregel.errors import DefinitionError, InvalidInputError
 from pregel.types import (
     Send,
@@ -44,7 +46,7 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable, St
 
     `nodes` wake on channels and write to channels; `input_channels` take the input, `output_channels` make the output,
     `stream_channels` (default: all) are what streams and snapshots show. With a `checkpointer` every run needs a
-    ``thread_id`` and survives its process.
+    ``thread_id`` and survives its process. Of a thread that one `version` began no other version goes on.
     """
 
     is_graph = True
@@ -88,6 +90,7 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable, St
         concurrency: str = "reject",
         wait: float | None = None,
         journal_stream: bool | str | Sequence[str] = False,
+        version: str | None = None,
     ) -> None:
         self.nodes = {n: node.build() if isinstance(node, NodeBuilder) else node for n, node in nodes.items()}
         self.channels: dict[str, Any] = dict(channels or {})
@@ -104,6 +107,7 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable, St
         self.retry_policy = checked_policies(retry_policy)
         self.node_error_handler_map = dict(node_error_handler_map or {})
         self.context_schema, self.config, self.name = context_schema, config, name
+        self.version = None if version is None else checked_version(self.get_name(), version)
         self.concurrency, self.wait = checked_concurrency(concurrency, wait), wait
         self.journal_stream = checked_recorded(journal_stream)
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
@@ -112,6 +116,8 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable, St
             self.validate()
         self.register_types()
         self._prepare()
+        if self.version is not None:
+            know(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A graph of its own over the same saver, store and cache, which hold what no copy could: a connection."""
@@ -158,6 +164,11 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable, St
         """This graph; GraphValidationError with everything that is wrong with it."""
         check_graph(self)
         return self
+
+    @property
+    def label(self) -> str:
+        """Its name, and its version where it has one, as the rows of its threads say them."""
+        return label(self.get_name(), self.version)
 
     @property
     def saver(self) -> Any:

@@ -40,6 +40,7 @@ from pregel.engine.ids import NULL_TASK, Lineage
 from pregel.engine.input import empty_command, input_writes
 from pregel.engine.pending import open_questions, outside_of, rewinds_of, stored_failures, stored_results
 from pregel.engine.plan import INTERRUPT_SEEN, START, plan
+from pregel.engine.versions import mismatch_of
 from pregel.engine.waiting import asleep, outcomes_flow
 from pregel.errors import (
     CheckpointNotFoundError,
@@ -139,6 +140,9 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
             if opened.thread.status == "pending" and (entry.checkpoint or not _goes_on(entry.input)):
                 raise _left_to_a_worker(frame.run.thread)
             frame.run.died = opened.thread.run is not None
+            anew = not _goes_on(entry.input)
+            if other := mismatch_of(frame, opened, checkpoint=entry.checkpoint, anew=anew):
+                return Result("failed", error=other)
             if opened.thread.is_rolled_back and not (_goes_on(entry.input) or entry.checkpoint or entry.anew):
                 entry, opened = yield from _rolled_back(frame.journal, entry, opened)
         if opened is None:

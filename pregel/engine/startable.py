@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pregel.config import RunnableConfig
+from pregel.engine.versions import chosen
 
 if TYPE_CHECKING:
     from pregel.engine.starts import RunHandle
@@ -14,7 +15,13 @@ class Startable:
     """The verb of a graph that starts a run elsewhere."""
 
     def start(
-        self, input: Any, config: RunnableConfig | None = None, *, key: str | None = None, base_url: str | None = None
+        self,
+        input: Any,
+        config: RunnableConfig | None = None,
+        *,
+        key: str | None = None,
+        base_url: str | None = None,
+        version: str | None = None,
     ) -> RunHandle:
         """Admit a run durably and return at once: no node runs here, a `pregel.durable.Worker` takes it up.
 
@@ -22,16 +29,25 @@ class Startable:
         gives the run that is there (`existing`). IdempotencyConflictError, and nothing is written, when the key belongs
         to something else. Without one the run is the next input of its thread, of a new one where the config names
         none; ThreadBusy when somebody runs that, or it was started already. `base_url`: where the workers' status page
-        is reached, for the handle's `url`.
+        is reached, for the handle's `url`. `version`: of the graph of this name that is meant, where this process has
+        compiled it; from code of a node, a graph without a version means that of the run around it.
         """
         from pregel.engine.starts import start  # few programs start runs elsewhere
 
-        return start(self, input, config, key=key, base_url=base_url)  # type: ignore[arg-type]  # it is a Pregel
+        graph: Any = self
+        return start(chosen(graph, version), input, config, key=key, base_url=base_url)
 
     async def astart(
-        self, input: Any, config: RunnableConfig | None = None, *, key: str | None = None, base_url: str | None = None
+        self,
+        input: Any,
+        config: RunnableConfig | None = None,
+        *,
+        key: str | None = None,
+        base_url: str | None = None,
+        version: str | None = None,
     ) -> RunHandle:
         """Async twin of `start`."""
         from pregel.engine.starts import astart
 
-        return await astart(self, input, config, key=key, base_url=base_url)  # type: ignore[arg-type]
+        graph: Any = self
+        return await astart(chosen(graph, version), input, config, key=key, base_url=base_url)

@@ -26,9 +26,11 @@ from pregel.engine.effects import Flow, Result, Step
 from pregel.engine.fingerprint import fingerprint
 from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal
+from pregel.engine.open_step import opened_flow
 from pregel.engine.resume import Entry, Opening, begin
 from pregel.engine.started import STARTED_AS, STARTED_WITH, UNNAMED
 from pregel.engine.tries import adriven, awaiting_journal, driven, let_go
+from pregel.engine.versions import mismatch, version_of
 from pregel.errors import IdempotencyConflictError, InvalidInputError, NotBuiltError, SerializationError, ThreadBusy
 from pregel.types import Command
 
@@ -173,20 +175,37 @@ class Admission:
 
 
 class TakeUp(Call):
-    """Going on with a thread as it was seen: ClaimMissed when somebody has claimed it since."""
+    """Going on with a thread as it was seen: ClaimMissed when somebody has claimed it since.
 
-    __slots__ = ("epoch",)
+    A thread of an older version is taken up as well; a `refused` one is failed instead.
+    """
 
-    def __init__(self, graph: Pregel, thread: str, epoch: int, saved: Saved | None, **arguments: Any) -> None:
+    __slots__ = ("epoch", "refused")
+
+    def __init__(
+        self, graph: Pregel, thread: str, epoch: int, saved: Saved | None, *, refused: bool = False, **arguments: Any
+    ) -> None:
         super().__init__(graph, None, taken_config(thread, saved), **arguments)
-        self.epoch = epoch
+        self.epoch, self.refused = epoch, refused
 
     def start(self, kind: Any) -> Any:
         """The frame and the flow of a try."""
         frame, flow = super().start(kind)
         assert frame.run.journal is not None
         frame.run.journal.after = self.epoch
-        return frame, flow
+        frame.run.takes_older = True
+        return frame, refused_flow(frame) if self.refused else flow
+
+
+def refused_flow(frame: Frame) -> Flow[Result]:
+    """Fail a thread of a version that is not this graph's: what it has done stays, and its own version can go on."""
+    opened = yield from opened_flow(frame)
+    error = mismatch(frame.graph, frame.run.thread, version_of(opened))
+    step = Step(wait=False)
+    step.claim = True
+    step.release = Release("failed", f"{type(error).__name__}: {error.message}")
+    yield step
+    return Result("failed", error=error)
 
 
 def taken_config(thread: str, saved: Saved | None) -> RunnableConfig:

@@ -169,8 +169,8 @@ class Wakes:
 
     def _ours(self, found: Sequence[tuple[str, str]]) -> list[str]:
         """Those of this graph; a limit comes after it, or the threads of others would hide them."""
-        name = self._graph.get_name()
-        return [thread for thread, graph in found if not graph or graph == name]
+        own = self._graph.label
+        return [thread for thread, graph in found if not graph or graph == own]
 
 
 def _told(thread: str, event: EventRow, sent: Sent) -> SentEvent:

@@ -36,6 +36,7 @@
     │   ├── IdempotencyConflictError
     │   ├── UnknownEffectError
     │   ├── EventMismatchError
+    │   ├── VersionMismatchError
     │   ├── OutsideRunError (RuntimeError)
     │   ├── AsyncOnlyError (TypeError)
     │   ├── MissingExtraError (ModuleNotFoundError)
@@ -145,6 +146,7 @@ from pregel.errors.usage import (
     UnknownProjectionError,
     UnknownTargetError,
     UsageError,
+    VersionMismatchError,
     is_invalid_resume,
     rejected_in,
 )
@@ -214,6 +216,7 @@ __all__ = [
     "UnknownProjectionError",
     "UnknownTargetError",
     "UsageError",
+    "VersionMismatchError",
     "is_invalid_resume",
     "rejected_in",
     "told",

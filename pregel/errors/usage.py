@@ -175,6 +175,26 @@ class IdempotencyConflictError(UsageError):
     code = "IDEMPOTENCY_CONFLICT"
 
 
+class VersionMismatchError(UsageError):
+    """The thread is of another version than this graph. Nothing was written.
+
+    `of_thread` and `of_graph` are the versions; None for none.
+    """
+
+    code = "VERSION_MISMATCH"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        of_thread: str | None = None,
+        of_graph: str | None = None,
+        **place: Any,
+    ) -> None:
+        super().__init__(message, **place)
+        self.of_thread, self.of_graph = of_thread, of_graph
+
+
 class CannotRewindError(UsageError):
     """The thread has not failed, so there is nothing to rewind.
 

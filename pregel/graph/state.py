@@ -292,13 +292,15 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         concurrency: str = "reject",
         wait: float | None = None,
         journal_stream: bool | str | Sequence[str] = False,
+        version: str | None = None,
     ) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
         """A graph that runs. GraphValidationError when the builder has problems.
 
         `unknown_keys` says what happens to a key that a node returns and the state does not have; `strict` turns
         warnings about the graph and its input into errors. `concurrency` and `wait` (seconds) are what a call does when
         another run holds its thread, unless the call says otherwise. `journal_stream` names the stream modes whose
-        chunks are journaled, so that others can `follow` the runs; True: updates, messages, custom and tools.
+        chunks are journaled, so that others can `follow` the runs; True: updates, messages, custom and tools. Of a
+        thread that a graph with a `version` began, only a graph of this version goes on.
         """
         checkpointer = ensure_valid_checkpointer(checkpointer)
         if unknown_keys not in ("error", "warn", "ignore"):
@@ -332,6 +334,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             concurrency=concurrency,
             wait=wait,
             journal_stream=journal_stream,
+            version=version,
         )
 
     # -- below --
