@@ -37,6 +37,25 @@ class Wait:
         return bool(self.name) and self.name == name and (self.key is None or self.key == key)
 
 
+ITEM = "pregel.item"
+"""The name of the event that says what came of an item."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemWait(Wait):
+    """A wait for work that is done elsewhere, of which `key` is the item's id: the wait ends with what came of it.
+
+    `work` and `version` say what is to be done, `at` since when (unix seconds); `type` and `blob` are its input, as it
+    is stored.
+    """
+
+    work: str = ""
+    version: str = ""
+    at: float = 0.0
+    type: str = ""
+    blob: bytes = b""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """What was sent to a thread with `app.threads.send_event`, and ended a wait."""

@@ -12,17 +12,20 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pregel import flow as runner
-from pregel.checkpoint import flows, verbs
+from pregel.checkpoint import flows, items, verbs
 from pregel.checkpoint.base import BaseCheckpointSaver, DeltaChannelHistory
 from pregel.checkpoint.chunks import ChunkPage, ChunkTail, chunks_flow, tail_flow
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.records import (
     Append,
+    Backlog,
     EventRow,
     Hold,
+    ItemHold,
     Load,
     Opened,
+    OpenItem,
     Page,
     Receipt,
     Saved,
@@ -140,6 +143,21 @@ class AsyncJournalSaver(JournalSaver):
 
     async def apending(self, after: tuple[float, int] = (0.0, 0), limit: int = 100) -> Sequence[ThreadRow]:
         return await self.aread(flows.pending_flow(after, limit))
+
+    async def abacklog(self, now: float) -> Sequence[Backlog]:
+        return await self.aread(items.backlog_flow(now))
+
+    async def atake_item(self, asked: items.Asked) -> OpenItem | None:
+        return await self.awrite(items.take_flow(asked))
+
+    async def arenew_items(self, holds: Sequence[ItemHold], expires: float) -> Sequence[bytes]:
+        return await self.awrite(items.renew_flow(holds, expires))
+
+    async def ahand_back(self, hold: ItemHold, back: items.Back) -> bool:
+        return await self.awrite(items.hand_back_flow(hold, back))
+
+    async def aend_item(self, hold: ItemHold, event: EventRow) -> bool:
+        return await self.awrite(items.end_flow(hold, event))
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         return await self.aread(flows.threads_flow(status, limit))

@@ -27,6 +27,7 @@ from pregel.checkpoint.records import (
     Append,
     CheckpointRow,
     Hold,
+    ItemRow,
     Load,
     Opened,
     Owner,
@@ -106,12 +107,21 @@ def append_flow(append: Append, clock: Clock) -> Flow[Receipt]:
         rest.append(Many("add_taken", [(id,) for id in append.claim.taken]))
     if append.release is not None and append.release.waits:
         rest.append(Many("add_waits", append.release.waits))
+    if append.release is not None and append.release.withdraws:
+        rest.append(Many("add_kept", [(kept(append.release.items),)]))
+    if append.release is not None and append.release.items:
+        rest.append(Many("add_items", append.release.items))
     rows = yield Atomic(append.thread, _head(append, clock), rest)
     if rows:
         return Receipt(True, thread_row(rows[0]))
     landed = yield Sql("standing", (append.thread, append.seq + append.k, append.mark))
     rows = yield Sql("thread", (append.thread,))
     return Receipt(bool(landed), thread_row(rows[0]) if rows else ThreadRow(append.thread))
+
+
+def kept(items: Iterable[ItemRow]) -> str:
+    """The ids of items as one text, with commas around each."""
+    return "".join([f",{item.id}" for item in items]) + ","
 
 
 def _head(append: Append, clock: Clock) -> Sql:
@@ -417,6 +427,7 @@ def delete_flow(thread: str, digest: bytes, now: float) -> Flow[None]:
 DELETES = (
     "delete_waits",
     "delete_events",
+    "delete_items",
     "delete_chunks",
     "delete_writes",
     "delete_values",

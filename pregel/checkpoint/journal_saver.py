@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pregel import flow as runner
-from pregel.checkpoint import flows, verbs
+from pregel.checkpoint import flows, items, verbs
 from pregel.checkpoint.base import (
     BaseCheckpointSaver,
     ChannelVersions,
@@ -37,10 +37,13 @@ from pregel.checkpoint.pages import Pages, asked_page
 from pregel.checkpoint.recent import RecentLists
 from pregel.checkpoint.records import (
     Append,
+    Backlog,
     EventRow,
     Hold,
+    ItemHold,
     Load,
     Opened,
+    OpenItem,
     Page,
     Receipt,
     Saved,
@@ -173,6 +176,26 @@ class JournalSaver(BaseCheckpointSaver[str]):
     def unread(self, name: str, limit: int | None = None) -> list[tuple[str, str]]:
         """(thread, its graph) of the threads that have ended, with an event of this name that nobody has taken."""
         return self.read(unread_flow(name, limit))
+
+    def backlog(self, now: float) -> list[Backlog]:
+        """How many items of each name and version wait for a worker, and how many are worked on."""
+        return self.read(items.backlog_flow(now))
+
+    def take_item(self, asked: items.Asked) -> OpenItem | None:
+        """Take the oldest item that is asked for; None when there is none."""
+        return self.write(items.take_flow(asked))
+
+    def renew_items(self, holds: Sequence[ItemHold], expires: float) -> list[bytes]:
+        """Hold items until then; the tokens of those that are held still."""
+        return self.write(items.renew_flow(holds, expires))
+
+    def hand_back(self, hold: ItemHold, back: items.Back) -> bool:
+        """Give an item back to the queue; False when it is held no more."""
+        return self.write(items.hand_back_flow(hold, back))
+
+    def end_item(self, hold: ItemHold, event: EventRow) -> bool:
+        """End an item and send its thread what came of it; False, and nothing done, when it is held no more."""
+        return self.write(items.end_flow(hold, event))
 
     def listen(self) -> AbstractContextManager[News]:
         """What wakes those who follow a thread, for as long as they do."""
@@ -327,6 +350,26 @@ class JournalSaver(BaseCheckpointSaver[str]):
     async def apending(self, after: tuple[float, int] = (0.0, 0), limit: int = 100) -> Sequence[ThreadRow]:
         """Async twin of `pending`."""
         return await self._hop(self.pending, after, limit)
+
+    async def abacklog(self, now: float) -> Sequence[Backlog]:
+        """Async twin of `backlog`."""
+        return await self._hop(self.backlog, now)
+
+    async def atake_item(self, asked: items.Asked) -> OpenItem | None:
+        """Async twin of `take_item`."""
+        return await self._hop(self.take_item, asked)
+
+    async def arenew_items(self, holds: Sequence[ItemHold], expires: float) -> Sequence[bytes]:
+        """Async twin of `renew_items`."""
+        return await self._hop(self.renew_items, holds, expires)
+
+    async def ahand_back(self, hold: ItemHold, back: items.Back) -> bool:
+        """Async twin of `hand_back`."""
+        return await self._hop(self.hand_back, hold, back)
+
+    async def aend_item(self, hold: ItemHold, event: EventRow) -> bool:
+        """Async twin of `end_item`."""
+        return await self._hop(self.end_item, hold, event)
 
     async def athreads(self, *, status: Status | None = None, limit: int | None = None) -> Sequence[ThreadRow]:
         """Async twin of `threads`."""

@@ -26,6 +26,7 @@ from pregel.checkpoint.keys import id_bytes, thread_digest
 from pregel.checkpoint.late import LateLedger
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.ledger import Ledger
+from pregel.checkpoint.memory_items import ItemStatements
 from pregel.checkpoint.memory_rows import Branch, Thread
 from pregel.checkpoint.records import (
     Append,
@@ -50,7 +51,7 @@ LANDED = Receipt(True)
 """The receipt of an append after which the thread is as the append said."""
 
 
-class InMemorySaver(JournalSaver):
+class InMemorySaver(ItemStatements, JournalSaver):
     """Keeps threads in this process's memory. For tests, and for graphs whose state may die with the process."""
 
     blocking: ClassVar[bool] = False
@@ -426,6 +427,9 @@ class InMemorySaver(JournalSaver):
 
     def _do_delete_events(self, tno: int) -> None:
         self._numbers[tno].events.clear()
+
+    def _do_delete_items(self, tno: int) -> None:
+        self._numbers[tno].items.clear()
 
     # Housekeeping.
 

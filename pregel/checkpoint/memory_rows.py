@@ -13,7 +13,17 @@ from pregel.checkpoint.chunks import StoredChunks
 from pregel.checkpoint.flows import Row, owner_text
 from pregel.checkpoint.keys import id_text
 from pregel.checkpoint.late import LateLedger, Said
-from pregel.checkpoint.records import Append, CheckpointRow, EventRow, Owner, ThreadRow, ValueRow, WaitRow, WriteRow
+from pregel.checkpoint.records import (
+    Append,
+    CheckpointRow,
+    EventRow,
+    ItemRow,
+    Owner,
+    ThreadRow,
+    ValueRow,
+    WaitRow,
+    WriteRow,
+)
 from pregel.errors import InternalError
 
 
@@ -37,6 +47,18 @@ class Branch:
     def newest(self) -> CheckpointRow | None:
         """The row of the greatest id."""
         return self.rows[self.ids[-1]] if self.ids else None
+
+
+class StoredItem:
+    """An item and how it stands: 0 it waits, 1 it is held, 2 it is done."""
+
+    __slots__ = ("attempt", "expires", "failures", "owner", "rejected", "row", "state", "token")
+
+    def __init__(self, row: ItemRow) -> None:
+        self.row = row
+        self.state = self.attempt = self.failures = self.rejected = 0
+        self.token: bytes | None = None
+        self.owner, self.expires = "", 0.0
 
 
 class Thread:
@@ -64,6 +86,7 @@ class Thread:
         self.chunks: dict[int, StoredChunks] = {}  # by their last offset, in order
         self.waits: Sequence[WaitRow] = ()
         self.events: dict[str, EventRow | None] = {}  # by id, in the order in which they came; None: taken
+        self.items: dict[str, StoredItem] = {}  # by id
 
     def columns(self) -> Row:
         """The thread as the statement `thread` shows it."""
@@ -139,6 +162,11 @@ class Thread:
             self.status, self.reason = append.release.status, append.release.reason
             if append.release.waits:
                 self.waits = append.release.waits
+            if append.release.withdraws:
+                named = {row.id for row in append.release.items}
+                self.items = {id: item for id, item in self.items.items() if id in named}
+            for row in append.release.items:
+                self.items.setdefault(row.id, StoredItem(row))
 
     def rouse(self, taken: Sequence[str]) -> None:
         """The thread rests no more, and whoever takes it up has taken these events."""

@@ -330,6 +330,59 @@ class EventRow(NamedTuple):
     blob: bytes
 
 
+class ItemRow(NamedTuple):
+    """Work that a thread rests for and a worker elsewhere does; `type` and `blob` are its input, `at` its time."""
+
+    id: str
+    name: str
+    version: str
+    at: float
+    type: str
+    blob: bytes
+
+
+class ItemHold(NamedTuple):
+    """A worker's authority over an item: what every statement about it compares."""
+
+    thread: str
+    tno: int
+    id: str
+    token: bytes
+
+
+class OpenItem(NamedTuple):
+    """An item that may be taken, or is held by somebody (`token`, `owner`) whose lease ends at `expires`."""
+
+    thread: str
+    graph: str
+    tno: int
+    id: str
+    name: str
+    version: str
+    at: float
+    token: bytes | None
+    owner: str
+    expires: float
+    attempt: int  # how often it was taken, without what was rejected
+    failures: int
+    rejected: int
+    type: str
+    blob: bytes
+
+
+class Backlog(NamedTuple):
+    """How many items of a name and version wait for a worker and are worked on; `oldest`: when the first was stored.
+
+    An item whose worker was not heard of for its lease waits again. `oldest` is of those, in unix seconds.
+    """
+
+    name: str
+    version: str
+    pending: int
+    running: int
+    oldest: float | None
+
+
 class Sent(NamedTuple):
     """What became of an event. `keys`: of the waits for this name, none of which takes it; then it was not stored."""
 
@@ -362,6 +415,8 @@ class Release:
     status: Status
     reason: str = ""
     waits: Sequence[WaitRow] = ()  # what the thread rests for
+    items: Sequence[ItemRow] = ()  # the work that it waits for; one that is there stays as it is
+    withdraws: bool = False  # other items than these are taken back
 
 
 @dataclass(slots=True, init=False)

@@ -1,8 +1,21 @@
-"""Runs that are started in one process and run in others: the worker, entities, and how a run stands."""
+"""Runs that are started in one process and run in others: workers, entities, work done elsewhere, how a run stands."""
 
+from pregel.durable.elsewhere import WorkItem, elsewhere
 from pregel.durable.entities import Entities, Operation
+from pregel.durable.matching import REGISTERED
+from pregel.durable.node_worker import NodeWorker
 from pregel.durable.status import StatusPage
 from pregel.durable.worker import Worker
 from pregel.engine.starts import RunHandle
 
-__all__ = ["Entities", "Operation", "RunHandle", "StatusPage", "Worker"]
+__all__ = [
+    "REGISTERED",
+    "Entities",
+    "NodeWorker",
+    "Operation",
+    "RunHandle",
+    "StatusPage",
+    "WorkItem",
+    "Worker",
+    "elsewhere",
+]

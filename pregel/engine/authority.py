@@ -66,6 +66,7 @@ class Authority:
         self.head = ""  # the root graph's newest checkpoint as loaded: where this run starts for one that rolls it back
         self.epoch = 0
         self.claimed = False
+        self.roused = False  # the thread rested with waits, or its run died, which may have taken it up from some
         self.lease: float = saver.lease
         self.deadline = 0.0  # uptime until which nobody else may take the thread
         self.caller = caller  # what drives the run
@@ -81,6 +82,7 @@ class Authority:
         pin = id_bytes(start) if start else None
         claim = Claim(row.epoch, row.gen, lease.this_owner(), dead, self.lease, self.graph, pin, row.asked)
         claim.rouses, claim.taken = row.status == "waiting", self.taken
+        self.roused = claim.rouses or row.run is not None
         return claim
 
     def may_begin(self) -> bool:

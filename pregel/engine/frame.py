@@ -68,6 +68,7 @@ class Run:
         "subgraphs",
         "takes_older",
         "thread",
+        "told",
         "version",
         "waits",
     )
@@ -113,6 +114,7 @@ class Run:
         self.replay: Replay | None = None  # what persistent subgraphs go back to
         self.waits: dict[str, Wait] = {}  # as they were first stored, by the id of their question
         self.outcomes: Mapping[str, Any] = NO_ANSWERS  # what has come of those that are over
+        self.told: set[str] = set()  # of those that are failures, which its tasks were told of
         self.host: Host | None = None  # the driver, which hears what running tasks call
         self.multiplex: Multiplex  # set by the family, which may be needed only when a node calls a graph
         self.multiplexed = False

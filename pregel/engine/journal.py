@@ -155,6 +155,8 @@ class Journal(Authority):
         append.k = append.k or 1
         if not self.claimed:
             append.claim = self.claim()
+        if append.release is not None and self.roused:
+            append.release.withdraws = True
         self.seq += append.k
         return append
 

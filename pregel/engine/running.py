@@ -107,13 +107,23 @@ class Running:
 
     def wait(self, made: Callable[[float], Wait]) -> Any:
         """What came of the next wait of this task; raises GraphInterrupt when it is not over."""
+        return self.waited(made)[1]
+
+    def work(self, name: str, version: str, input: Any) -> Any:
+        """What came of work that is done elsewhere; raises GraphInterrupt when it is not done."""
+        from pregel.engine.items import work_of
+
+        return work_of(self, name, version, input)  # type: ignore[arg-type]  # what runs is a Task
+
+    def waited(self, made: Callable[[float], Wait]) -> tuple[str, Any]:
+        """The id of the next wait of this task, and what came of it; raises GraphInterrupt when it is not over."""
         from pregel.engine.waiting import wait_of
 
         scope = question_scope.get()
         with _ASKING:
             id = self.question_id(scope, self.count(f"question {scope}"))
             if id in self.answers:
-                return self.answers[id]
+                return id, self.answers[id]
             raise self.asks(Interrupt(wait_of(self, id, made), id))
 
     def _ask_typed(self, id: str, value: Any, schema: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pregel.checkpoint.base import is_journal
 from pregel.checkpoint.keys import thread_text
 from pregel.checkpoint.pages import checked_limit
-from pregel.checkpoint.records import EventRow, Sent
+from pregel.checkpoint.records import Backlog, EventRow, Sent
 from pregel.engine.anew import astart_anew, start_anew
 from pregel.engine.call import clock
 from pregel.engine.ids import TICKS
@@ -108,6 +108,17 @@ class Wakes:
         A worker runs them (see `Worker(unread=)`). Of several that do this at once one starts a thread.
         """
         return [thread for thread in self.unread(name, limit=limit) if start_anew(self._graph, thread, name, input)]
+
+    def backlog(self) -> Sequence[Backlog]:
+        """The work of the whole store that nodes have done `elsewhere`, by name and version.
+
+        How many items wait for a worker, how many are worked on, since when (unix seconds) the first has waited.
+        """
+        return self._mailbox().backlog(self._now())  # type: ignore[no-any-return]  # a saver of any kind
+
+    async def abacklog(self) -> Sequence[Backlog]:
+        """Async twin of `backlog`."""
+        return await self._mailbox().abacklog(self._now())  # type: ignore[no-any-return]
 
     async def asend_event(
         self, thread_id: str, name: str, value: Any = None, *, key: str | None = None, id: str | None = None

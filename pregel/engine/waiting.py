@@ -14,13 +14,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pregel.checkpoint.records import INTERRUPT, EventRow, Mail, Release, Saved, Status, WaitRow
+from pregel.checkpoint.records import INTERRUPT, EventRow, ItemRow, Mail, Release, Saved, Status, WaitRow
 from pregel.engine.effects import Flow, Loaded, Step
 from pregel.engine.ids import TICKS
 from pregel.engine.pending import open_questions, stored_results
 from pregel.errors import NoCheckpointerError, NotBuiltError
 from pregel.types import Interrupt
-from pregel.waits import Wait
+from pregel.waits import ItemWait, Wait
 
 if TYPE_CHECKING:
     from pregel.engine.frame import Frame
@@ -121,4 +121,11 @@ def release_of(status: Status, reason: str, asked: Sequence[Interrupt]) -> Relea
     waits = [
         WaitRow(one.id, one.value.name, one.value.key, one.value.due_at) for one in asked if isinstance(one.value, Wait)
     ]
-    return Release("waiting", reason, waits) if waits else Release(status, reason)
+    if not waits:
+        return Release(status, reason)
+    return Release("waiting", reason, waits, [item_of(one.value) for one in asked if isinstance(one.value, ItemWait)])
+
+
+def item_of(wait: ItemWait) -> ItemRow:
+    """The work that a wait is for."""
+    return ItemRow(wait.key or "", wait.work, wait.version, wait.at, wait.type, wait.blob)

@@ -37,6 +37,8 @@
     │   ├── UnknownEffectError
     │   ├── EventMismatchError
     │   ├── VersionMismatchError
+    │   ├── UnregisteredWorkError
+    │   ├── NotAuthorisedError
     │   ├── OutsideRunError (RuntimeError)
     │   ├── AsyncOnlyError (TypeError)
     │   ├── MissingExtraError (ModuleNotFoundError)
@@ -52,7 +54,8 @@
     │   ├── ReducerLawError
     │   ├── StepTimeoutError (TimeoutError)
     │   ├── StoredError
-    │   └── TaskNotFound
+    │   ├── TaskNotFound
+    │   └── WorkFailedError
     ├── StoreError                       the saver refused, failed or lost something
     │   ├── ThreadBusy
     │   ├── AuthorityLost
@@ -95,6 +98,7 @@ from pregel.errors.run import (
     StepTimeoutError,
     StoredError,
     TaskNotFound,
+    WorkFailedError,
 )
 from pregel.errors.signals import (
     CallWithdrawn,
@@ -132,6 +136,7 @@ from pregel.errors.usage import (
     MissingThreadError,
     NoCheckpointerError,
     NodeReturnError,
+    NotAuthorisedError,
     NotBuiltError,
     OutsideRunError,
     PathMapError,
@@ -145,6 +150,7 @@ from pregel.errors.usage import (
     UnknownInterruptError,
     UnknownProjectionError,
     UnknownTargetError,
+    UnregisteredWorkError,
     UsageError,
     VersionMismatchError,
     is_invalid_resume,
@@ -186,6 +192,7 @@ __all__ = [
     "NodeInterrupt",
     "NodeReturnError",
     "NodeTimeoutError",
+    "NotAuthorisedError",
     "NotBuiltError",
     "OutcomeUnknownError",
     "OutsideRunError",
@@ -215,8 +222,10 @@ __all__ = [
     "UnknownInterruptError",
     "UnknownProjectionError",
     "UnknownTargetError",
+    "UnregisteredWorkError",
     "UsageError",
     "VersionMismatchError",
+    "WorkFailedError",
     "is_invalid_resume",
     "rejected_in",
     "told",

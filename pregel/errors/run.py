@@ -95,6 +95,21 @@ class OutcomeUnknownError(RunError):
         self.key, self.effect_id = key, effect_id
 
 
+class WorkFailedError(RunError):
+    """Work that a node had done elsewhere failed, after the attempts of the worker that did it.
+
+    `error_type` and `error_message` are those of what its code raised.
+    """
+
+    code = "WORK_FAILED"
+
+    def __init__(
+        self, message: str | None = None, *, error_type: str = "", error_message: str = "", **place: Any
+    ) -> None:
+        super().__init__(message, **place)
+        self.error_type, self.error_message = error_type, error_message
+
+
 class ReducerLawError(RunError):
     """A reducer does not give the same for the same writes."""
 

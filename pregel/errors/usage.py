@@ -228,6 +228,18 @@ class EventMismatchError(UsageError):
     code = "EVENT_MISMATCH"
 
 
+class UnregisteredWorkError(UsageError):
+    """A worker names work that it has no code for."""
+
+    code = "UNREGISTERED_WORK"
+
+
+class NotAuthorisedError(UsageError):
+    """A worker asked for work that it has no right to; the work waits for another one."""
+
+    code = "NOT_AUTHORISED"
+
+
 class OutsideRunError(UsageError, RuntimeError):
     """This can only be called from inside a running node."""
 

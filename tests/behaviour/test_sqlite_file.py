@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pregel.checkpoint.flows import Sql
-from pregel.checkpoint.records import EventRow, Load, Page, Release, WaitRow, WriteRow
+from pregel.checkpoint.records import EventRow, ItemRow, Load, Page, Release, WaitRow, WriteRow
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.errors import InvalidInputError, JournalDamaged, StoreError, StoreMoved
 from pregel.flow import Flow
@@ -84,7 +84,7 @@ def test_setup_twice_applies_each_migration_once(saver: SqliteSaver, path: Path)
     with SqliteSaver.from_conn_string(path) as again:
         again.setup()
 
-    assert [(1,), (2,), (3,), (4,), (5,)] == raw(path).execute("SELECT v FROM pregel_migrations").fetchall()
+    assert [(1,), (2,), (3,), (4,), (5,), (6,)] == raw(path).execute("SELECT v FROM pregel_migrations").fetchall()
 
 
 def test_a_format_of_the_future_is_refused(saver: SqliteSaver, path: Path) -> None:
@@ -101,18 +101,18 @@ def test_no_row_of_a_deleted_thread_is_left_in_any_table(saver: SqliteSaver, pat
     run.write([("a", 1)])
     saver.send("secret-thread", EventRow("1", "paid", None, 0.0, "null", b""))
     append = run.blank()
-    append.release = Release("waiting", "", [WaitRow("w", "other", None, None)])
+    items = [ItemRow("i", "Ship", "1", 0.0, "null", b"")]
+    append.release = Release("waiting", "", [WaitRow("w", "other", None, None)], items)
     run.send(append)
     db = raw(path)
-    assert [(1,), (1,)] == [
-        *db.execute("SELECT count(*) FROM pregel_waits UNION ALL SELECT count(*) FROM pregel_events")
-    ]
+    filled = ("waits", "events", "items")
+    assert [1, 1, 1] == [db.execute(f"SELECT count(*) FROM pregel_{name}").fetchone()[0] for name in filled]
 
     saver.delete_thread("secret-thread")
 
     tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     with_tno = [t for t in tables if any(c[1] == "tno" for c in db.execute(f"PRAGMA table_info({t})"))]
-    assert 8 == len(with_tno)
+    assert 9 == len(with_tno)
     assert {0} == {db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in with_tno}
     assert "secret-thread" not in "\n".join(db.iterdump())
 
@@ -121,7 +121,15 @@ def test_reads_and_appends_use_indexes_only(saver: SqliteSaver) -> None:
     from pregel.checkpoint.sqlite.saver import STATEMENTS
 
     saver.setup()
-    whole = {"threads", "page_all", "stale", "sweep_tombstones", "due", "unread"}  # these are about everything
+    whole = {
+        "threads",
+        "page_all",
+        "stale",
+        "sweep_tombstones",
+        "due",
+        "unread",
+        "backlog",
+    }  # these are about everything
     with saver.database.reading() as connection:
         for name, (text, _) in STATEMENTS.items():
             explain = connection.execute(f"EXPLAIN QUERY PLAN {text}", [None] * text.count("?"))

@@ -31,7 +31,7 @@ from pregel.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pregel.checkpoint.serde.objects import USER_CODES
 from pregel.messages import AIMessage, HumanMessage
 from pregel.types import Command, Interrupt, Overwrite, PregelTask, Send, StateSnapshot, StateUpdate, TimeoutPolicy
-from pregel.waits import Event, Wait
+from pregel.waits import Event, ItemWait, Wait
 
 FILE = Path(__file__).parents[1] / "golden" / "serde.json"
 
@@ -119,6 +119,7 @@ VALUES: dict[str, Any] = {
     "update": StateUpdate({"a": 1}, "n"),
     "delta": DeltaSnapshot([1]),
     "wait": Wait("paid", "7", datetime(2026, 12, 1, tzinfo=UTC)),
+    "item wait": ItemWait("pregel.item", "a1", None, "Ship", "1", 1.5, "null", b""),
     "event": Event("1", "paid", [7], None, datetime(2026, 12, 1, tzinfo=UTC)),
     "attrs": Defined("a"),
     "kind of text": Text("a"),

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pregel.checkpoint import chunks, flows, foreign, housekeeping, verify, waits
+from pregel.checkpoint import chunks, flows, foreign, housekeeping, items, verify, waits
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.sql import ASKED, GUARDS, statements
 
 TREES = [
     ast.parse(Path(module.__file__ or "").read_text("utf-8"))
-    for module in (chunks, flows, foreign, housekeeping, verify, waits)
+    for module in (chunks, flows, foreign, housekeeping, items, verify, waits)
 ]
 FILES = sorted(
     entry.name

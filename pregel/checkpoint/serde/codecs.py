@@ -30,7 +30,7 @@ import msgpack  # type: ignore[import-untyped]
 from pregel.channels import DeltaSnapshot
 from pregel.question import Interrupt
 from pregel.types import Command, Overwrite, PregelTask, Send, StateSnapshot, StateUpdate, TimeoutPolicy
-from pregel.waits import Event, Wait
+from pregel.waits import Event, ItemWait, Wait
 
 T = TypeVar("T")
 
@@ -305,6 +305,7 @@ TABLE: dict[type, Codec] = {
     DeltaSnapshot: record(56, DeltaSnapshot, "value"),
     Wait: record(57, Wait, "name", "key", "due"),
     Event: record(58, Event, "id", "name", "value", "key", "sent_at"),
+    ItemWait: record(59, ItemWait, "name", "key", "due", "work", "version", "at", "type", "blob"),
 }
 
 BY_CODE: dict[int, Codec] = {codec.code: codec for codec in TABLE.values()}

@@ -54,6 +54,8 @@ GUARDS = frozenset(
         "add_roused",
         "add_taken",
         "add_waits",
+        "add_kept",
+        "add_items",
     }
 )
 """The statements of an append, which each saver performs in its own way."""
@@ -68,6 +70,7 @@ _ASKED = """
     prune_checkpoints prune_writes delete_writes_of delete_value promote_cache drop_namespace sweep_tombstones
     copy_thread copy_namespaces copy_checkpoints copy_values copy_writes
     pending event awaited send_event count_event events due unread delete_waits delete_events
+    backlog open_items held_items take_item item renew_item hand_back_item end_item delete_items
     chunks chunk_end pending_chunks empty_chunks drop_chunks delete_chunks copy_chunks
 """
 ASKED = frozenset(_ASKED.split())

@@ -178,3 +178,29 @@ CREATE OR REPLACE VIEW pregel_view_events AS
 SELECT t.thread, e.id, e.name, e.key, to_timestamp(e.at) AS at, e.taken, e.type, length(e.blob) AS bytes
 FROM pregel_events e
 JOIN pregel_threads t ON t.tno = e.tno
+
+-- 5: the work that threads rest for; a version that does not know the table deletes its rows by the key
+CREATE TABLE IF NOT EXISTS pregel_items (
+    tno      bigint  NOT NULL REFERENCES pregel_threads (tno) ON DELETE CASCADE,
+    id       text    COLLATE "C" NOT NULL,
+    name     text    COLLATE "C" NOT NULL,
+    version  text    COLLATE "C" NOT NULL,
+    at       float8  NOT NULL,
+    state    integer NOT NULL DEFAULT 0,
+    token    bytea,
+    owner    text    COLLATE "C" NOT NULL DEFAULT '',
+    expires  float8  NOT NULL DEFAULT 0,
+    attempt  integer NOT NULL DEFAULT 0,
+    failures integer NOT NULL DEFAULT 0,
+    rejected integer NOT NULL DEFAULT 0,
+    type     text    COLLATE "C" NOT NULL,
+    blob     bytea   NOT NULL,
+    PRIMARY KEY (tno, id)
+);
+CREATE INDEX IF NOT EXISTS pregel_items_open ON pregel_items (name, version, at) WHERE state < 2;
+CREATE OR REPLACE VIEW pregel_view_items AS
+SELECT t.thread, i.id, i.name, i.version, to_timestamp(i.at) AS at,
+       CASE i.state WHEN 0 THEN 'pending' WHEN 1 THEN 'running' ELSE 'done' END AS state, i.attempt, i.failures,
+       i.rejected, i.owner, i.type, length(i.blob) AS bytes
+FROM pregel_items i
+JOIN pregel_threads t ON t.tno = i.tno

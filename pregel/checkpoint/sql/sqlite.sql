@@ -191,6 +191,53 @@ UPDATE pregel_events SET taken = 1, type = '', blob = x'' WHERE tno = ?1 AND id 
 INSERT INTO pregel_waits (tno, id, name, key, due) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (tno, id) DO UPDATE SET due = excluded.due
 
+-- add_kept: take back the items of a thread but those whose ids are in a text, with commas around each
+DELETE FROM pregel_items WHERE tno = ?1 AND instr(?2, ',' || id || ',') = 0
+
+-- add_items: work that a thread rests for; what is there stays as it is
+INSERT INTO pregel_items (tno, id, name, version, at, type, blob) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- backlog: of each name and version how many items wait and are worked on, and since when the first has waited
+SELECT name, version, sum(state = 0 OR expires < ?1), sum(state = 1 AND expires >= ?1),
+       min(CASE WHEN state = 0 OR expires < ?1 THEN at END)
+FROM pregel_items WHERE state < 2 GROUP BY name, version ORDER BY name, version
+
+-- open_items: items of a name and version that may be taken at ?3, the oldest first
+SELECT t.thread, t.graph, i.tno, i.id, i.name, i.version, i.at, i.token, i.owner, i.expires, i.attempt, i.failures,
+       i.rejected, '', x''
+FROM pregel_items i CROSS JOIN pregel_threads t ON t.tno = i.tno
+WHERE i.name = ?1 AND i.version = ?2 AND i.state < 2 AND i.expires < ?3 ORDER BY i.at LIMIT ?4
+
+-- held_items: items of a name and version that somebody holds at ?3
+SELECT t.thread, t.graph, i.tno, i.id, i.name, i.version, i.at, i.token, i.owner, i.expires, i.attempt, i.failures,
+       i.rejected, '', x''
+FROM pregel_items i CROSS JOIN pregel_threads t ON t.tno = i.tno
+WHERE i.name = ?1 AND i.version = ?2 AND i.state = 1 AND i.state < 2 AND i.expires >= ?3
+
+-- take_item: take an item that is as it was seen (?3 its token)
+UPDATE pregel_items SET state = 1, token = ?4, owner = ?5, expires = ?6, attempt = attempt + 1
+WHERE tno = ?1 AND id = ?2 AND state < 2 AND token IS ?3
+
+-- item: the item that is held with a token
+SELECT t.thread, t.graph, i.tno, i.id, i.name, i.version, i.at, i.token, i.owner, i.expires, i.attempt, i.failures,
+       i.rejected, i.type, i.blob
+FROM pregel_items i CROSS JOIN pregel_threads t ON t.tno = i.tno
+WHERE i.tno = ?1 AND i.id = ?2 AND i.token = ?3 AND i.state = 1
+
+-- renew_item: hold an item until ?4
+UPDATE pregel_items SET expires = ?4 WHERE tno = ?1 AND id = ?2 AND token = ?3
+
+-- hand_back_item: give an item back, for whoever looks from ?4 on; ?5 attempts, ?6 failures and ?7 rejections more
+UPDATE pregel_items SET state = 0, token = NULL, owner = '', expires = ?4, attempt = attempt + ?5,
+    failures = failures + ?6, rejected = rejected + ?7
+WHERE tno = ?1 AND id = ?2 AND token = ?3
+
+-- end_item: an item is done; its id stays until the thread goes on
+UPDATE pregel_items SET state = 2, token = NULL, type = '', blob = x'' WHERE tno = ?1 AND id = ?2 AND token = ?3
+
+-- delete_items: the items of a thread
+DELETE FROM pregel_items WHERE tno = ?
+
 -- event: whether an event of this id was sent to a thread
 SELECT 1 FROM pregel_events WHERE tno = ? AND id = ?
 

@@ -200,3 +200,31 @@ JOIN pregel_threads t ON t.tno = e.tno
 
 -- 5: what workers look for; no row of it changes while a thread runs or rests
 CREATE INDEX IF NOT EXISTS pregel_threads_pending ON pregel_threads (updated_at, tno) WHERE status = 'pending'
+
+-- 6: the work that threads rest for; a version that does not know the table deletes its rows by the trigger
+CREATE TABLE IF NOT EXISTS pregel_items (
+    tno      INTEGER NOT NULL,
+    id       TEXT    NOT NULL,
+    name     TEXT    NOT NULL,
+    version  TEXT    NOT NULL,
+    at       REAL    NOT NULL,
+    state    INTEGER NOT NULL DEFAULT 0,
+    token    BLOB,
+    owner    TEXT    NOT NULL DEFAULT '',
+    expires  REAL    NOT NULL DEFAULT 0,
+    attempt  INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0,
+    rejected INTEGER NOT NULL DEFAULT 0,
+    type     TEXT    NOT NULL,
+    blob     BLOB    NOT NULL,
+    PRIMARY KEY (tno, id)
+);
+CREATE INDEX IF NOT EXISTS pregel_items_open ON pregel_items (name, version, at) WHERE state < 2;
+CREATE TRIGGER IF NOT EXISTS pregel_items_of_deleted AFTER DELETE ON pregel_threads
+BEGIN DELETE FROM pregel_items WHERE tno = OLD.tno; END;
+CREATE VIEW IF NOT EXISTS pregel_view_items AS
+SELECT t.thread, i.id, i.name, i.version, strftime('%Y-%m-%dT%H:%M:%fZ', i.at, 'unixepoch') AS at,
+       CASE i.state WHEN 0 THEN 'pending' WHEN 1 THEN 'running' ELSE 'done' END AS state, i.attempt, i.failures,
+       i.rejected, i.owner, i.type, length(i.blob) AS bytes
+FROM pregel_items i
+JOIN pregel_threads t ON t.tno = i.tno

@@ -21,7 +21,7 @@ import orjson
 from pregel import flow as runner
 from pregel.checkpoint import flows
 from pregel.checkpoint.decode import Decoder
-from pregel.checkpoint.flows import Atomic, Clock, Many, Row, Sql, append_flow
+from pregel.checkpoint.flows import Atomic, Clock, Many, Row, Sql, append_flow, kept
 from pregel.checkpoint.journal_saver import JournalSaver
 from pregel.checkpoint.lease import LEASE, this_owner
 from pregel.checkpoint.records import Append, Hold, Receipt, Saved
@@ -259,6 +259,10 @@ def _add_unasked(connection: sqlite3.Connection, append: Append, now: Clock) -> 
         _perform(connection, Many("add_marks", [(tno, *row) for row in append.marks]))
     if append.release is not None and append.release.waits:
         _perform(connection, Many("add_waits", [(tno, *row) for row in append.release.waits]))
+    if append.release is not None and append.release.withdraws:
+        _perform(connection, Many("add_kept", [(tno, kept(append.release.items))]))
+    if append.release is not None and append.release.items:
+        _perform(connection, Many("add_items", [(tno, *row) for row in append.release.items]))
     return True
 
 

@@ -23,9 +23,9 @@ def test_tables_are_made_on_first_use_and_ours_by_name(fresh: str) -> None:
 
     with psycopg.connect(fresh) as connection:
         names = [name for (name,) in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
-        assert 11 == len(names)
+        assert 12 == len(names)
         assert all(name.startswith("pregel_") for name in names)
-        assert [(1,), (2,), (3,), (4,)] == connection.execute("SELECT v FROM pregel_migrations").fetchall()
+        assert [(1,), (2,), (3,), (4,), (5,)] == connection.execute("SELECT v FROM pregel_migrations").fetchall()
 
 
 def test_processes_that_set_up_at_once_do_not_meet(fresh: str) -> None:
@@ -64,7 +64,7 @@ def test_texts_sort_by_their_bytes_whatever_the_locale(saver: PostgresSaver, ask
     )
 
     own = [column for column in columns if "view" not in column[0] and "store" not in column[0]]
-    assert 25 == len(own)
+    assert 30 == len(own)
     assert [] == [column for column in own if column[2] != "C"]
 
 
@@ -80,7 +80,7 @@ def test_no_row_of_a_deleted_thread_is_left_in_any_table(saver: PostgresSaver, a
         "SELECT table_name FROM information_schema.columns WHERE column_name = 'tno' AND table_name LIKE 'pregel%'"
     )
     with_tno = [name for (name,) in ask(has_tno)]
-    assert 8 == len(with_tno)
+    assert 9 == len(with_tno)
     assert {0} == {ask(f"SELECT count(*) FROM {table}")[0][0] for table in with_tno}
     assert [] == [table for table in tables if "secret-thread" in str(ask(f"SELECT * FROM {table}"))]
 
