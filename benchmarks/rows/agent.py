@@ -31,15 +31,21 @@ def look(what: str) -> str:
 
 def own() -> Callable[[Any], Any]:
     """Our agent over our objects."""
-    from pregel.agents import ScriptedModel, create_agent
-    from pregel.agents.models import call_tool
+    from pregel.agents import create_agent
+    from pregel.agents.models import ChatModel, ChatRequest, call_tool
+    from pregel.messages import AIMessage
     from pregel.messages.convert import kind_of
 
-    def answer(request: Any) -> Any:
-        last = request.messages[-1]
-        return WORDS if kind_of(last) == "tool" else call_tool("look", {"what": "it"})
+    class Model(ChatModel):
+        """Calls the tool and then answers. It keeps nothing of what it was asked, unlike a `ScriptedModel`."""
 
-    return lambda saver: create_agent(ScriptedModel(answer), [look], checkpointer=saver)
+        provider, model = "fake", "fake"
+
+        def generate(self, request: ChatRequest) -> AIMessage:
+            answers = kind_of(request.messages[-1]) == "tool"
+            return AIMessage(WORDS) if answers else call_tool("look", {"what": "it"})
+
+    return lambda saver: create_agent(Model(), [look], checkpointer=saver)
 
 
 def looking() -> tuple[Any, Any]:

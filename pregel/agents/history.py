@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pregel.messages import AIMessage, BaseMessage, ToolMessage
-from pregel.messages.convert import kind_of
+from pregel.messages.convert import KINDS, kind_of
 
 NOT_RUN = "This tool call was not run: something else came before it could."
 NOT_READ = "The arguments of this tool call could not be read{reason}. Call the tool again with valid JSON."
@@ -52,6 +52,8 @@ def only_malformed(answer: Any) -> bool:
 
 def with_answers(messages: list[BaseMessage]) -> list[BaseMessage]:
     """The history with an error for every call that has no result."""
+    if _is_in_order(messages):
+        return messages
     unanswered = _unanswered(messages)
     if not unanswered:
         return messages
@@ -117,16 +119,17 @@ def in_order(messages: list[BaseMessage]) -> list[BaseMessage]:
 
 
 def _is_in_order(messages: Sequence[BaseMessage]) -> bool:
-    due: list[Any] = []  # the ids whose results come next
+    """Whether each call is answered right behind it. A model is called with thousands of messages again and again."""
+    due: list[Any] = []  # the ids whose results come next, the last one first
     for message in messages:
-        kind = kind_of(message)
+        kind = KINDS.get(message.__class__) or kind_of(message)
         if kind == "tool":
-            if not due or due.pop(0) != message.tool_call_id:
+            if not due or due.pop() != message.tool_call_id:
                 return False
         elif due:
             return False
-        elif kind == "ai":
-            due = [call["id"] for call in _all_calls(message)]
+        elif kind == "ai" and (calls := _all_calls(message)):
+            due = [call["id"] for call in reversed(calls)]
     return not due
 
 
@@ -159,7 +162,8 @@ def with_call_ids(answer: AIMessage, history: Sequence[BaseMessage], make: Calla
     given = [call["id"] for call in _all_calls(answer)]
     if not given:
         return answer
-    taken = {call["id"] for one in history if kind_of(one) == "ai" for call in _all_calls(one)}
+    answers = [one for one in history if (KINDS.get(one.__class__) or kind_of(one)) == "ai"]
+    taken = {call["id"] for one in answers for call in _all_calls(one)}
     ids: list[str] = []
     for id in given:
         ids.append(id if id and id not in taken else make())

@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from pregel import messages
+from pregel.checkpoint.collected import uncollected
 from pregel.messages import BaseMessage
 
 Fields = tuple[Any, ...]
@@ -60,7 +61,8 @@ class Copies:
 
     def copy(self) -> list[Any]:
         """The list, of items that are nobody else's."""
-        return [_MAKERS[fields[0]](fields) for part in self._parts for fields in marshal.loads(part)]
+        with uncollected(self.count):
+            return [_MAKERS[fields[0]](fields) for part in self._parts for fields in marshal.loads(part)]
 
 
 def _packed(items: Sequence[Any]) -> bytes:
