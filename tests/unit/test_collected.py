@@ -17,11 +17,17 @@ def as_it_was() -> Iterator[None]:
 
 
 def test_it_pauses_for_many_items_also_when_they_cannot_be_made() -> None:
-    with pytest.raises(ValueError, match="damaged"), uncollected(MANY):
-        assert not gc.isenabled()
-        raise ValueError("damaged")
+    seen: list[bool] = []
 
-    assert gc.isenabled()
+    def decode() -> None:
+        with uncollected(MANY):
+            seen.append(gc.isenabled())
+            raise ValueError("damaged")
+
+    with pytest.raises(ValueError, match="damaged"):
+        decode()
+
+    assert ([False], True) == (seen, gc.isenabled())
 
 
 def test_it_goes_on_for_few() -> None:
