@@ -67,6 +67,20 @@ question_scope: ContextVar[str] = ContextVar("pregel_question_scope", default=""
 """What part of a task asks, where parts run side by side: questions are counted by scope, so that the order in which
 the parts get to ask does not matter. Empty in the body of a node."""
 
+
+def scoped(key: str) -> str:
+    """What a key names: in a part of a task that has questions of its own (a tool call) something of its own."""
+    scope = question_scope.get()
+    return f"{scope}{_SCOPED}{key}" if scope else key
+
+
+def unscoped(key: str) -> str:
+    """A key as the code gave it."""
+    return key.rpartition(_SCOPED)[2]
+
+
+_SCOPED = "\x1f"
+
 _KEYS = frozenset(RunnableConfig.__annotations__)
 
 

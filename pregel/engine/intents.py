@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import hash16
 from pregel.checkpoint.records import EFFECT, MEMO, TaskWrites
+from pregel.config import unscoped
 from pregel.engine.effects import Begun, CameOut
 from pregel.engine.future import CallFuture
 from pregel.engine.ids import TICKS, idempotency_key, uuid_text
@@ -42,22 +43,22 @@ def outcome_of(task: Task, key: str) -> tuple[Any, ...]:
 def begin(task: Task, key: str, *, idempotent: bool) -> CallFuture[str]:
     """Have an intent stored; the future gives the key to offer, or OutcomeUnknownError."""
     run, journal = task.frame.run, task.frame.journal
+    what = f"Effect {unscoped(key)!r} of node {task.name!r}"
     if journal is None and run.journal is not None:
         raise NoCheckpointerError(
-            f"Effect {key!r} of node {task.name!r} cannot be kept: its graph was compiled with checkpointer=False.",
+            f"{what} cannot be kept: its graph was compiled with checkpointer=False.",
             fix="Leave checkpointer= out, so that the graph shares the saver of the graph around it.",
             node=task.name,
         )
     if journal is not None and not journal.renews:
         raise NotBuiltError(
-            f"Effect {key!r} of node {task.name!r} cannot be kept: the saver has only the verbs of the reference, or "
-            "overrides some of them.",
+            f"{what} cannot be kept: the saver has only the verbs of the reference, or overrides some of them.",
             fix="Use InMemorySaver, SqliteSaver or PostgresSaver, or give the provider runtime.idempotency_key.",
             node=task.name,
         )
     offered = idempotency_key(run.thread or task.frame.state.checkpoint, task.lineage, task.path_text, f"effect {key}")
     intent = {
-        "key": key,
+        "key": unscoped(key),
         "task": task.id,
         "idempotency_key": offered,
         "idempotent": idempotent,
@@ -76,7 +77,7 @@ def come_out(task: Task, key: str, value: Any) -> CallFuture[Any]:
 
 def withdraw(task: Task, key: str, why: str) -> CallFuture[Any]:
     """Have it stored that an effect did not happen: the next attempt begins it anew."""
-    return _told(task, CameOut, key, [(EFFECT, {"state": WITHDRAWN, "key": key, "why": why})], None)
+    return _told(task, CameOut, key, [(EFFECT, {"state": WITHDRAWN, "key": unscoped(key), "why": why})], None)
 
 
 def record_of(task: Task, key: str, rows: list[tuple[str, Any]]) -> TaskWrites:
@@ -88,10 +89,10 @@ def record_of(task: Task, key: str, rows: list[tuple[str, Any]]) -> TaskWrites:
 def unknown(task: Task, key: str) -> OutcomeUnknownError:
     """The error of an effect that was begun, and of which nothing more is known."""
     return OutcomeUnknownError(
-        f"Effect {key!r} of node {task.name!r} was begun, and its outcome is unknown: it may have happened.",
+        f"Effect {unscoped(key)!r} of node {task.name!r} was begun, and its outcome is unknown: it may have happened.",
         fix="Find out, then app.threads.settle(thread_id, key, result=...) if it did, or (thread_id, key, retry=True) "
         "if it did not, and resume. With idempotent=True the provider is asked again with the same key.",
-        key=key,
+        key=unscoped(key),
         effect_id=effect_id(task, key),
         thread=task.frame.run.thread or None,
         step=task.step,

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from pregel.config import RunnableConfig, merge_configs, question_scope
+from pregel.config import RunnableConfig, merge_configs, question_scope, scoped
 from pregel.engine.ids import TICKS, Lineage, idempotency_key, interrupt_id
 from pregel.engine.spoken import about, speaker
 from pregel.engine.state import hand_out
@@ -288,6 +288,7 @@ class Running:
         """The value of a step of this task that was made before, in a tuple that is empty when there is none."""
         from pregel.engine.memos import memo
 
+        key = scoped(key)
         known = memo(self, key)  # type: ignore[arg-type]  # what runs is a Task
         if known:
             self.count("step")
@@ -302,12 +303,13 @@ class Running:
         from pregel.engine.memos import noted
 
         self.count("step")
-        return noted(self, key, value)  # type: ignore[arg-type]  # what runs is a Task
+        return noted(self, scoped(key), value)  # type: ignore[arg-type]  # what runs is a Task
 
     def outcome(self, key: str) -> tuple[Any, ...]:
         """The result of an effect of this task that was recorded, in a tuple that is empty when there is none."""
         from pregel.engine.intents import outcome_of  # few nodes declare what they do outside
 
+        key = scoped(key)
         known = outcome_of(self, key)  # type: ignore[arg-type]  # what runs is a Task
         if known:
             self.count("step")
@@ -321,20 +323,20 @@ class Running:
         """Have the intent of an effect stored; gives the key to offer once it is."""
         from pregel.engine.intents import begin
 
-        return begin(self, key, idempotent=idempotent)  # type: ignore[arg-type]
+        return begin(self, scoped(key), idempotent=idempotent)  # type: ignore[arg-type]
 
     def come_out(self, key: str, value: Any) -> CallFuture[Any]:
         """Have the result of an effect stored; done when it is."""
         from pregel.engine.intents import come_out
 
         self.count("step")
-        return come_out(self, key, value)  # type: ignore[arg-type]
+        return come_out(self, scoped(key), value)  # type: ignore[arg-type]
 
     def withdraw(self, key: str, why: str) -> CallFuture[Any]:
         """Have it stored that an effect did not happen; done when it is."""
         from pregel.engine.intents import withdraw
 
-        return withdraw(self, key, why)  # type: ignore[arg-type]
+        return withdraw(self, scoped(key), why)  # type: ignore[arg-type]
 
     def meets(self, recorded: str) -> None:
         """Note that this attempt has come to something recorded."""
@@ -378,7 +380,9 @@ class Running:
 
     def _next_key(self) -> str:
         thread = self.frame.run.thread or self.frame.state.checkpoint
-        return idempotency_key(thread, self.lineage, self.path_text, self.count("key"))
+        scope = question_scope.get()
+        nth = self.count(f"key {scope}") if scope else self.count("key")
+        return idempotency_key(thread, self.lineage, self.path_text, scoped(f"key {nth}") if scope else nth)
 
 
 _GIVEN: dict[str, Callable[[Running], Any]] = {

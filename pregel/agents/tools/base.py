@@ -20,7 +20,7 @@ from pregel.agents.schema_pydantic import Arguments, InvalidArguments
 from pregel.agents.tools.docstring import parse_docstring
 from pregel.agents.tools.inject import Injection, ToolRuntime, hints_of, injected_values, injections_of
 from pregel.agents.tools.result import answer
-from pregel.config import RunnableConfig, current_task
+from pregel.config import RunnableConfig, current_task, question_scope
 from pregel.errors import DefinitionError, InvalidInputError, PregelError
 from pregel.flow import arun, run
 from pregel.messages import ToolMessage
@@ -279,6 +279,7 @@ def runtime_of(running: Any, *, state: Any, tools: Sequence[Any]) -> ToolRuntime
         execution_info=runtime.execution_info,
         server_info=runtime.server_info,
         _key=_once(lambda: runtime.idempotency_key),
+        _node=runtime,
     )
 
 
@@ -290,7 +291,11 @@ def _once(make: Callable[[], str]) -> Callable[[], str]:
     def key() -> str:
         with lock:
             if not made:
-                made.append(make())
+                token = question_scope.set("")  # whichever call asks first
+                try:
+                    made.append(make())
+                finally:
+                    question_scope.reset(token)
         return made[0]
 
     return key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Generic, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -12,10 +12,11 @@ from typing_extensions import TypeVar
 
 from pregel.config import RunnableConfig
 from pregel.errors import InvalidInputError
-from pregel.runtime import ExecutionInfo, ServerInfo
+from pregel.runtime import ExecutionInfo, Runtime, ServerInfo
 
 C = TypeVar("C", default=Any)
 S = TypeVar("S", default=Any)
+T = TypeVar("T")
 Kind = Literal["given", "state", "store", "call id", "runtime", "config"]
 
 
@@ -66,6 +67,7 @@ class ToolRuntime(Generic[C, S]):
     server_info: ServerInfo | None = None
     _key: Callable[[], str] = field(default=_no_key, repr=False)
     _emit: Callable[[Any], None] = field(default=_nothing, repr=False)
+    _node: Runtime[Any] = field(default_factory=Runtime, repr=False)
 
     @property
     def idempotency_key(self) -> str:
@@ -76,6 +78,36 @@ class ToolRuntime(Generic[C, S]):
     def attempt(self) -> int:
         """Which attempt of the task runs, from 1."""
         return self.execution_info.node_attempt if self.execution_info is not None else 1
+
+    def step(self, key: str, producer: Callable[[], T]) -> T:
+        """As `Runtime.step`: a value that this call makes once; `key` names it within the call."""
+        return self._node.step(key, producer)
+
+    async def astep(self, key: str, producer: Callable[[], T | Awaitable[T]]) -> T:
+        """Like `step`, awaited."""
+        return await self._node.astep(key, producer)
+
+    def effect(
+        self,
+        key: str,
+        producer: Callable[[str], T],
+        *,
+        idempotent: bool = False,
+        refused: type[Exception] | tuple[type[Exception], ...] = (),
+    ) -> T:
+        """As `Runtime.effect`: work outside that this call does once; `key` names it within the call."""
+        return self._node.effect(key, producer, idempotent=idempotent, refused=refused)
+
+    async def aeffect(
+        self,
+        key: str,
+        producer: Callable[[str], T | Awaitable[T]],
+        *,
+        idempotent: bool = False,
+        refused: type[Exception] | tuple[type[Exception], ...] = (),
+    ) -> T:
+        """Like `effect`, awaited."""
+        return await self._node.aeffect(key, producer, idempotent=idempotent, refused=refused)
 
     def emit_output_delta(self, delta: Any) -> None:
         """Stream a piece of the result in mode ``tools``; nothing when nobody listens."""
