@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.keys import task_parts
@@ -53,6 +53,7 @@ from pregel.errors import (
     ReplayMismatchError,
 )
 from pregel.types import Interrupt
+from pregel.waits import Wait
 
 if TYPE_CHECKING:
     from pregel.engine.barrier import Barrier
@@ -258,6 +259,8 @@ class Calls:
             self._give_up(failures, event.error)
         if isinstance(event, Done) and (asked := self.asked.get(task)):
             event = Paused(task, tuple(question for path in sorted(asked) for question in asked[path]))
+        elif isinstance(event, Paused) and (asked := self.asked.get(task)):
+            event = Paused(task, (*event.asked, *_waits_beside(event.asked, asked)))
         if isinstance(task, CallTask):
             self._ended(task, event, step)
             return None
@@ -384,3 +387,10 @@ class Calls:
 def settle(step: Step, future: CallFuture[Any], value: Any = None, error: BaseException | None = None) -> None:
     """Have a future settled once this step is stored."""
     step.settle = more(step.settle, [Settled(future, value, error)])
+
+
+def _waits_beside(asked: Sequence[Interrupt], of_calls: Mapping[str, Sequence[Interrupt]]) -> list[Interrupt]:
+    """What other calls wait for than the one whose question has paused their caller: each has begun to wait."""
+    seen = {question.id for question in asked}
+    found = [question for path in sorted(of_calls) for question in of_calls[path] if isinstance(question.value, Wait)]
+    return [question for question in found if question.id not in seen]
