@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from typing_extensions import TypedDict
 
 from pregel.errors import InvalidInputError, OutsideRunError
+from pregel.text import checked_text
 
 DEFAULT_RECURSION_LIMIT = int(os.environ.get("LANGGRAPH_DEFAULT_RECURSION_LIMIT") or 10_007)
 COORDINATES = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
@@ -70,6 +71,7 @@ the parts get to ask does not matter. Empty in the body of a node."""
 
 def scoped(key: str) -> str:
     """What a key names: in a part of a task that has questions of its own (a tool call) something of its own."""
+    checked_text(key, "The key of a step or an effect")
     scope = question_scope.get()
     return f"{scope}{_SCOPED}{key}" if scope else key
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast, overload
 
 from pregel.config import running_task
 from pregel.errors import InvalidInputError
+from pregel.text import checked_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,8 @@ class Waiting(Protocol):
 
 def sleep(seconds: float) -> None:
     """Return when so many seconds have passed since the node first came here, however often its process restarts."""
-    if not seconds >= 0 or seconds == float("inf"):
-        raise InvalidInputError(f"A sleep of {seconds!r} seconds.", fix="Give a number of seconds, 0 or more.")
-    _wait(lambda now: Wait(due=_moment(now + seconds)))
+    pause = _seconds(seconds, "A sleep")
+    _wait(lambda now: Wait(due=_moment(now + pause)))
 
 
 def sleep_until(due: datetime) -> None:
@@ -107,13 +107,13 @@ def wait_for_event(
         raise InvalidInputError(f"An event needs a name, not {name!r}.", fix='Give a text: wait_for_event("approved").')
     if timeout is not None and deadline is not None:
         raise InvalidInputError("A wait has a timeout or a deadline.", fix="Leave one of them out.")
-    if timeout is not None and (not timeout >= 0 or timeout == float("inf")):
-        raise InvalidInputError(f"A timeout of {timeout!r} seconds.", fix="Give a number of seconds, 0 or more.")
+    seconds = None if timeout is None else _seconds(timeout, "A timeout")
     at = None if deadline is None else _aware(deadline, "deadline")
-    wanted = None if key is None else str(key)
+    checked_text(name, "The name of an event")
+    wanted = None if key is None else checked_text(str(key), "The key of an event")
 
     def made(now: float) -> Wait:
-        return Wait(name, wanted, at if timeout is None else _moment(now + timeout))
+        return Wait(name, wanted, at if seconds is None else _moment(now + seconds))
 
     found = _wait(made)
     if found is None:
@@ -124,6 +124,15 @@ def wait_for_event(
 def _wait(made: Callable[[float], Wait]) -> Any:
     outcome = cast(Waiting, running_task()).wait(made)
     return outcome["event"]
+
+
+def _seconds(given: Any, what: str) -> float:
+    if isinstance(given, int | float) and 0 <= given < float("inf"):
+        return given
+    raise InvalidInputError(
+        f"{what} of {given!r} seconds.",
+        fix="Give a number of seconds, 0 or more: timedelta(days=3).total_seconds().",
+    )
 
 
 def _moment(at: float) -> datetime:

@@ -26,6 +26,7 @@ from pregel.errors import (
     ThreadDeleted,
     ThreadNotFoundError,
 )
+from pregel.text import checked_text
 
 if TYPE_CHECKING:
     from pregel.engine.pregel import Pregel
@@ -172,8 +173,9 @@ class Wakes:
         if not name or not isinstance(name, str):
             raise InvalidInputError(f"An event needs a name, not {name!r}.", fix="Give the one that a node waits for.")
         kind, blob = self._mailbox().serde.dumps_typed(value)
-        id = uuid.uuid4().hex if id is None else str(id)
-        return EventRow(id, name, None if key is None else str(key), self._now(), kind, blob)
+        id = uuid.uuid4().hex if id is None else checked_text(str(id), "The id of an event")
+        about = None if key is None else checked_text(str(key), "The key of an event")
+        return EventRow(id, checked_text(name, "The name of an event"), about, self._now(), kind, blob)
 
     def _now(self) -> float:
         return (self._graph.clock or clock)() / TICKS

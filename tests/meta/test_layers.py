@@ -12,7 +12,7 @@ from tests.meta.source import Import, When, imports, modules, package_of
 
 # Lowest first. A package may import those of lower layers, and those of its own layer where that makes no circle.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "extras", "pickled", "question", "version", "warnings", "constants"),
+    ("errors", "extras", "pickled", "question", "text", "version", "warnings", "constants"),
     ("config",),
     ("typing",),
     ("parts",),
