@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -135,12 +136,12 @@ def _is_in_order(messages: Sequence[BaseMessage]) -> bool:
 
 def _results(calls: Sequence[Any], after: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
     """For each call the first result behind it that is not another call's."""
-    left = _results_of({call["id"] for call in calls}, after)
+    left: dict[str, deque[Any]] = {}
+    for one in _results_of({call["id"] for call in calls}, after):
+        left.setdefault(one.tool_call_id, deque()).append(one)
     for call in calls:
-        found = next((one for one in left if one.tool_call_id == call["id"]), None)
-        if found is not None:
-            left.remove(found)
-            yield found
+        if found := left.get(call["id"]):
+            yield found.popleft()
 
 
 def _results_of(ids: set[str], after: Sequence[BaseMessage]) -> list[Any]:

@@ -174,12 +174,18 @@ def _candidates(graph: Plan, updated: list[str] | None) -> Iterable[str]:
     wakes = graph.trigger_to_nodes
     if len(updated) > MANY:
         updated = list(wakes.keys() & updated)
-    found: Sequence[str] = ()
+    first: Sequence[str] = ()
+    several: set[str] | None = None
     for channel in updated:
         names = wakes.get(channel)
         if names:
-            found = sorted({*found, *names}) if found else names
-    return found
+            if not first:
+                first = names
+            elif several is None:
+                several = {*first, *names}
+            else:
+                several.update(names)
+    return first if several is None else sorted(several)
 
 
 def _sent(graph: Plan, frame: Frame, index: int, send: Any) -> Task:

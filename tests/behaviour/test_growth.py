@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
+from pregel.agents.history import in_order
 from pregel.checkpoint.memory import InMemorySaver
 from pregel.checkpoint.sqlite import SqliteSaver
 from pregel.graph import END, START, StateGraph
@@ -152,3 +153,34 @@ def test_a_message_on_a_thread_of_four_times_the_messages_does_at_most_four_time
         return partial(app.invoke, {"messages": [HumanMessage("more", id="more")]}, CONFIG)
 
     assert growth(run) < LINEAR
+
+
+class Name(str):
+    """A text whose comparisons are calls that are counted."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: str) -> bool:
+        return str(self) < str(other)
+
+
+def test_four_times_the_nodes_of_one_step_do_four_times_as_much() -> None:
+    """But for sorting their names, which is a little more."""
+
+    def run(nodes: int) -> Callable[[], Any]:
+        graph = StateGraph(Items).add_node("end", lambda state: {})
+        for number in range(nodes):
+            graph.add_node(name := Name(f"n{number:04d}"), lambda state: {"out": [1]})
+            graph.add_edge(START, name).add_edge(name, "end")
+        return partial(graph.compile().invoke, {"items": [], "out": []})
+
+    assert growth(run) < 1.5 * LINEAR
+
+
+def test_four_times_the_results_out_of_order_are_put_in_order_by_four_times_as_much() -> None:
+    def put(number: int) -> Callable[[], Any]:
+        asked = [{"name": "look", "args": {}, "id": f"c{at}", "type": "tool_call"} for at in range(number)]
+        results = [ToolMessage("seen", tool_call_id=f"c{at}") for at in reversed(range(number))]
+        return partial(in_order, [AIMessage("", tool_calls=asked), *results])
+
+    assert growth(put) < LINEAR

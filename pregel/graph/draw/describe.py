@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pregel.channels import LastValueAfterFinish
@@ -23,7 +23,11 @@ def describe(graph: Pregel, *, xray: int | bool = False, around: tuple[Pregel, .
     inside of subgraphs, those that a node's code calls among them: True for all levels, a number for that many. A graph
     that is `around` this one already is not drawn in it again.
     """
-    edges = {edge for name, node in graph.nodes.items() for edge in _edges(graph, name, node)} | _entries(graph)
+    wakes: dict[str, list[str]] = {}
+    for name, node in graph.nodes.items():
+        for channel in node.triggers:
+            wakes.setdefault(channel, []).append(name)
+    edges = {edge for name, node in graph.nodes.items() for edge in _edges(graph, wakes, name, node)} | _entries(graph)
     sources = {edge.source for edge in edges}
     edges |= {Edge(n, END) for n, node in graph.nodes.items() if n not in sources and not node.is_error_handler}
     ordered = sorted(edges, key=lambda edge: (edge.source, edge.target, edge.data or ""))
@@ -49,11 +53,11 @@ def _entries(graph: Pregel) -> set[Edge]:
     }
 
 
-def _edges(graph: Pregel, name: str, node: PregelNode) -> Iterator[Edge]:
+def _edges(graph: Pregel, wakes: Mapping[str, Sequence[str]], name: str, node: PregelNode) -> Iterator[Edge]:
+    """The edges from a node; `wakes`: channel -> the nodes that it wakes."""
     for writer in node.writers:
         if isinstance(writer, ChannelWrite | ConstantWrite):
-            written = {entry.channel for entry in writer.entries}
-            yield from (Edge(name, other) for other, woken in graph.nodes.items() if written & set(woken.triggers))
+            yield from (Edge(name, other) for entry in writer.entries for other in wakes.get(entry.channel, ()))
         elif isinstance(writer, BranchWriter):
             everywhere = {other: other for other in (*graph.nodes, END) if other != START}
             for answer, target in (everywhere if writer.ends is None else writer.ends).items():
