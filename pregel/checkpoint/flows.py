@@ -105,6 +105,8 @@ def append_flow(append: Append, clock: Clock) -> Flow[Receipt]:
         rest.append(Many("add_roused", [(1,)]))
     if append.claim is not None and append.claim.taken:
         rest.append(Many("add_taken", [(id,) for id in append.claim.taken]))
+    if append.drops:
+        rest.append(Many("add_dropped", [(1,)]))
     if append.release is not None and append.release.waits:
         rest.append(Many("add_waits", append.release.waits))
     if append.release is not None and append.release.withdraws:
@@ -131,7 +133,8 @@ def _head(append: Append, clock: Clock) -> Sql:
         guard = (append.epoch, append.run, append.seq)
         if release is None:
             return Sql("append", (*moved, *guard))
-        return Sql("release", (*moved, *guard, release.status, release.reason))
+        return Sql("release", (*moved, *guard, release.status, release.reason, release.graph))
+    graph = (release and release.graph) or claim.graph
     if release is None:
         holder = (append.run, owner_text(claim.owner), clock.boot)
         status, reason = "running", ""
@@ -150,7 +153,7 @@ def _head(append: Append, clock: Clock) -> Sql:
                 claim.dead,
                 status,
                 reason,
-                claim.graph,
+                graph,
                 clock.boot,
                 claim.pin,
                 claim.heard,
@@ -173,7 +176,7 @@ def _head(append: Append, clock: Clock) -> Sql:
             clock.since_boot,
             status,
             reason,
-            claim.graph,
+            graph,
         ),
     )
 

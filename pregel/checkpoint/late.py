@@ -101,6 +101,8 @@ class LateLedger(Ledger):
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         append.ledger = self
         ns, id, parent, step, source, metadata, lineage, changed, seen, updated, applied = save
+        if parent is None and self._tips:
+            self._tips = {place: tip for place, tip in self._tips.items() if place[0] != ns}
         number = self._number(metadata)
         values = self._safe_values(ns, [(name, value) for name, (_, value) in changed.items()], append)
         news = tuple([(name, at[0], value) for (name, at), value in zip(changed.items(), values, strict=True)])

@@ -187,7 +187,7 @@ class Ledger:
         """Add the row of a checkpoint and those of its values; `tail` is what was updated and what was applied."""
         ns = self._start(append, save.ns)
         manifest = self._manifests.get(save.ns)
-        if manifest is None:
+        if manifest is None or save.parent is None:  # a new execution has nothing of the one before it
             manifest = self._manifests[save.ns] = Manifest()
         values: list[ValueRow] = []
         tips: dict[int, Tip] = {}

@@ -160,6 +160,7 @@ class Thread:
         if append.release is not None:
             self.run, self.owner, self.crashes = None, None, 0
             self.status, self.reason = append.release.status, append.release.reason
+            self.graph = append.release.graph or self.graph
             if append.release.waits:
                 self.waits = append.release.waits
             if append.release.withdraws:
@@ -167,6 +168,8 @@ class Thread:
                 self.items = {id: item for id, item in self.items.items() if id in named}
             for row in append.release.items:
                 self.items.setdefault(row.id, StoredItem(row))
+        if append.drops:
+            self.events = dict.fromkeys(self.events)
 
     def rouse(self, taken: Sequence[str]) -> None:
         """The thread rests no more, and whoever takes it up has taken these events."""

@@ -417,6 +417,7 @@ class Release:
     waits: Sequence[WaitRow] = ()  # what the thread rests for
     items: Sequence[ItemRow] = ()  # the work that it waits for; one that is there stays as it is
     withdraws: bool = False  # other items than these are taken back
+    graph: str = ""  # the label of the graph that is to go on, where it is another one
 
 
 @dataclass(slots=True, init=False)
@@ -444,6 +445,7 @@ class Append:
     values: list[ValueRow]
     writes: list[WriteRow]
     said: list[Said]
+    drops: bool  # the events that nobody has taken
     ledger: LateLedger | None
     chunks: ClassVar[Sequence[ChunkRow]] = ()  # only `checkpoint.chunks.ChunkedAppend` has some
     marks: ClassVar[Sequence[tuple[int, int]]] = ()
@@ -468,6 +470,7 @@ class Append:
         self.mark = mark
         self.release = release
         self.last_id = self.claim = self.ledger = None
+        self.drops = False
         self.namespaces = []
         self.checkpoints = []
         self.values = []
@@ -487,6 +490,7 @@ class Append:
         self.mark = later.mark
         self.last_id = later.last_id or self.last_id
         self.release = later.release
+        self.drops = self.drops or later.drops
         self.namespaces += later.namespaces
         self.checkpoints += later.checkpoints
         self.values += later.values

@@ -7,9 +7,11 @@ from pregel.durable.node_worker import NodeWorker
 from pregel.durable.status import StatusPage
 from pregel.durable.worker import Worker
 from pregel.engine.starts import RunHandle
+from pregel.errors import ContinueAsNew
 
 __all__ = [
     "REGISTERED",
+    "ContinueAsNew",
     "Entities",
     "NodeWorker",
     "Operation",

@@ -22,6 +22,7 @@ from typing import Any
 from pregel.checkpoint import lease as leases
 from pregel.checkpoint.base import is_journal
 from pregel.checkpoint.items import Asked, Back
+from pregel.checkpoint.labels import named
 from pregel.checkpoint.lease import LEASE
 from pregel.checkpoint.records import EventRow, ItemHold, OpenItem
 from pregel.durable.elsewhere import WorkItem
@@ -411,7 +412,7 @@ def _hold(item: OpenItem) -> ItemHold:
 
 
 def _told(item: OpenItem, attempt: int) -> WorkItem:
-    return WorkItem(item.id, item.name, item.version, attempt, item.thread, item.graph)
+    return WorkItem(item.id, item.name, item.version, attempt, item.thread, named(item.graph)[0])
 
 
 def _error(error: Exception) -> dict[str, Any]:

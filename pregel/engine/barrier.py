@@ -46,6 +46,7 @@ from pregel.engine.task import Task, Tries, handling
 from pregel.engine.trace import show_end
 from pregel.engine.watch import show_finished, show_paused
 from pregel.errors import (
+    ContinueAsNew,
     GraphBubbleUp,
     GraphDrained,
     InternalError,
@@ -70,6 +71,7 @@ class Barrier:
     draining = ""
     is_torn = False  # a task was cancelled or drained before it finished
     calls: Calls | None = None  # made when the first task calls something
+    anew: ContinueAsNew | None = None  # a task wants the thread to go on as a new execution
     stops: bool | None = None  # this batch stops all that is out; true: and leaves behind what does not end
 
     def __init__(self, frame: Frame, tasks: Sequence[Task], ready: Sequence[Task]) -> None:
@@ -234,6 +236,10 @@ class Barrier:
         if isinstance(error, GraphDrained):  # of a graph inside: the step ends with its siblings and is not applied
             self.draining, self.is_torn = error.reason, True
             return
+        if isinstance(error, ContinueAsNew) and self.frame.is_root:
+            self.anew = self.anew or error
+            self._stop()
+            return
         self._failure(task, self.late.get(task, error), step)
 
     def _failure(self, task: Task, error: BaseException, step: Step) -> None:
@@ -253,7 +259,7 @@ class Barrier:
         self.failed.append((task, error))
         if task.error is not None and _is_failure(error):
             _chain(error, task.error.error)
-        if not isinstance(error, ParentCommand):
+        if not isinstance(error, ParentCommand | ContinueAsNew):
             self.keep(task, [(ERROR, error), *reopened(task, error)])
         if self.frame.traced:
             show_end(self.frame, step, task, error=error)

@@ -18,7 +18,7 @@ from pregel.config import current_task
 from pregel.engine.above import for_graph_of
 from pregel.engine.effects import Done, Entered, Failed, Gone, Paused, TaskEvent
 from pregel.engine.task import Task
-from pregel.errors import CallWithdrawn, GraphInterrupt, NodeCancelledError, ParentCommand
+from pregel.errors import CallWithdrawn, ContinueAsNew, GraphInterrupt, NodeCancelledError, ParentCommand
 from pregel.runnable import Runnable
 
 
@@ -120,7 +120,8 @@ def arrives(task: Task, error: ParentCommand) -> bool:
 
 
 def ended_beyond(task: Task, error: BaseException) -> TaskEvent | None:
-    """The event for what a node raised beyond Exception: it asked, or says that it was cancelled when nobody did.
+    """The event for what a node raised beyond Exception: it asked, wants a new execution, or says that it was
+    cancelled when nobody did.
 
     None for what is not the node's: it passes through.
     """
@@ -128,6 +129,8 @@ def ended_beyond(task: Task, error: BaseException) -> TaskEvent | None:
         return None
     if task.asked or asked_in(error):
         return ended(task, error)
+    if isinstance(error, ContinueAsNew):
+        return Failed(task, error)
     if isinstance(error, CallWithdrawn):
         return Gone(task)
     asyncio = sys.modules.get("asyncio")  # importing it costs as much as importing this package

@@ -33,6 +33,7 @@ class Step:
 
     claim = False
     at_once = False  # what it stores, and all that came before, is stored before it goes on, whatever the durability
+    drops = False  # the events of the thread that nobody has taken
     release: Release | None = None
     settle: Sequence[Settled] = ()
     cancel: Sequence[tuple[Task, bool]] = ()
@@ -71,6 +72,8 @@ class Step:
             self.at_once = True
         self.writes += other.writes
         self.saves += other.saves
+        if other.drops:
+            self.drops = True
         self.release = other.release or self.release
         if other.settle:
             self.settle = more(self.settle, other.settle)

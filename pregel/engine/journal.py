@@ -108,6 +108,9 @@ class Journal(Authority):
                 self.head = opened.heads.get("", "")
         return Loaded(list(requests), opened, pages)
 
+    def runs_as(self, run_id: str) -> None:
+        """The run goes on as one of another id."""
+
     # -- writing -----------------------------------------------------------------------------------------------------
 
     def keeps(self, step: Step) -> bool:
@@ -145,6 +148,7 @@ class Journal(Authority):
             if self.claimed and step.release is None and not step.at_once:
                 return None
         append = Append(self.thread, self.row.tno, self.epoch, self.token, self.seq, 0, lease.new_mark(), step.release)
+        append.drops = step.drops
         for record in writes:
             self._add_writes(record, append)
         for save in saves:

@@ -23,6 +23,7 @@ from pregel.engine.commits import commit, commit_alone
 from pregel.engine.effects import Done, Event, Flow, Result, RunStatus, Step
 from pregel.engine.frame import Frame
 from pregel.engine.plan import INTERRUPT_SEEN, plan
+from pregel.engine.renewal import refusal, renewed_flow
 from pregel.engine.resume import Entry, Opening, begin
 from pregel.engine.show import interrupt_update, paused, resumed, state_values, touches
 from pregel.engine.task import Task, Tries, handling
@@ -53,8 +54,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
     step, state = opening.step, frame.state
     del opening.step  # what it starts would live as long as the run
     if opening.resumed:
-        frame.recalled, frame.tasks_fresh = dict(opening.pending), False
-        _show_resumed(frame, step)
+        _go_on(frame, opening, step)
     if opening.first is not None:
         failure = _apply(frame, step, [opening.first], None)  # type: ignore[list-item]  # only a journal needs a Task
         if failure is not None:
@@ -66,8 +66,7 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         if frame.traced:  # also when nothing runs: the one that was loaded
             show_checkpoint(frame, step, tasks, opening.saved)
         if not tasks:
-            starved = _starved(frame)
-            return (yield from close(frame, step, "failed" if starved else "done", error=starved))
+            return (yield from _at_rest(frame, step))
         ready = tasks
         if opening.resumed or frame.answers:
             tasks, ready = _reuse(frame, tasks, opening, step)
@@ -90,8 +89,12 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         else:
             barrier = Barrier(frame, tasks, ready)
             step = yield from barrier.gather(step, heard)
-            if barrier.failed or barrier.paused or barrier.is_torn or barrier.commands:
-                return (yield from _unapplied(frame, step, barrier))
+            if barrier.failed or barrier.paused or barrier.is_torn or barrier.commands or barrier.anew:
+                opening = yield from _unapplied(frame, step, barrier)
+                if isinstance(opening, Result):
+                    return opening
+                step, state = opening.step, frame.state
+                continue
             step.writes += barrier.unsaved
         failure = _apply(frame, step, tasks if barrier is None else barrier.in_order, kept)
         if failure is not None:
@@ -107,8 +110,15 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
             return (yield from _stop(frame, step, "drained", why))
 
 
-def _show_resumed(frame: Frame, step: Step) -> None:
+def _at_rest(frame: Frame, step: Step) -> Flow[Result]:
+    """The last step of a frame that has nothing more to run."""
+    starved = _starved(frame)
+    return (yield from close(frame, step, "failed" if starved else "done", error=starved))
+
+
+def _go_on(frame: Frame, opening: Opening, step: Step) -> None:
     """A run that goes on says so, and shows from where."""
+    frame.recalled, frame.tasks_fresh = dict(opening.pending), False
     if LIFECYCLE in frame.run.modes:
         step.emit.append(resumed(frame))
     show_values(frame, step)
@@ -248,8 +258,15 @@ def _show_breakpoint(frame: Frame, step: Step) -> None:
         step.emit.append((frame.ns, "updates", interrupt_update(())))
 
 
-def _unapplied(frame: Frame, step: Step, barrier: Barrier) -> Flow[Result]:
-    """How a run ends with a step of which nothing is applied: its rows are stored, for whoever goes on."""
+def _unapplied(frame: Frame, step: Step, barrier: Barrier) -> Flow[Opening | Result]:
+    """How a run ends with a step of which nothing is applied: its rows are stored, for whoever goes on.
+
+    Or how it goes on, with nothing of it.
+    """
+    if barrier.anew is not None and not (barrier.failed or barrier.cancelled):
+        if (failure := refusal(frame, barrier.anew)) is not None:
+            return (yield from close(frame, step, "failed", error=failure))
+        return (yield from renewed_flow(frame, step, barrier.anew))
     if barrier.failed and step.claim:  # an input that is none: nothing of this call was stored yet, nothing is
         return Result("failed", error=barrier.first_error)
     if not (barrier.failed or barrier.paused or barrier.is_torn):  # it came in whole, and goes on further up

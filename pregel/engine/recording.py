@@ -42,6 +42,9 @@ class Recording(Journal):
         self.recorder = Recorder(self.saver.serde, modes, run_id)
         self.ledger = JournalSaver.ledger(self.saver)  # rows at once: chunks are no part of what is told later
 
+    def runs_as(self, run_id: str) -> None:
+        self.record.run_id = run_id
+
     @property
     def record(self) -> Recorder:
         """The chunks of this run."""

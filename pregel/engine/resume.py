@@ -40,6 +40,7 @@ from pregel.engine.ids import NULL_TASK, Lineage
 from pregel.engine.input import empty_command, input_writes
 from pregel.engine.pending import open_questions, outside_of, rewinds_of, stored_failures, stored_results
 from pregel.engine.plan import INTERRUPT_SEEN, START, plan
+from pregel.engine.started import BEGAN
 from pregel.engine.versions import mismatch_of
 from pregel.engine.waiting import asleep, outcomes_flow
 from pregel.errors import (
@@ -152,6 +153,11 @@ def begin(frame: Frame, entry: Entry) -> Flow[Opening | Result]:
             saved = (yield from _of_this_task(frame)) or saved
     if frame.is_root and saved is not None and entry.checkpoint is None and _resumes(entry):
         yield from outcomes_flow(frame, saved)
+    if frame.is_root and saved is not None and BEGAN in saved.metadata:
+        frame.run.metadata[BEGAN] = saved.metadata[BEGAN]
+        frame.metadata = {**frame.metadata, BEGAN: saved.metadata[BEGAN]}
+    elif saved is not None and saved.id < frame.run.metadata.get(BEGAN, "") and not frame.is_root:
+        saved, head = None, ""  # of an execution that is over
     failure: Exception
     try:
         return _open(frame, entry, saved, head)
@@ -260,7 +266,7 @@ def _open(frame: Frame, entry: Entry, saved: Saved | None, head: str) -> Opening
         return _resume(frame, entry, command, saved, head, step)
     opening = Opening(step)
     at_head = entry.checkpoint is None and entry.before is None
-    _start(frame, entry, command, opening, outside_of(saved) if saved is not None and at_head else [])
+    start(frame, entry, command, opening, outside_of(saved) if saved is not None and at_head else [])
     return opening
 
 
@@ -406,7 +412,7 @@ def _fork(frame: Frame, saved: Saved, step: Step) -> None:
 # -- starting --------------------------------------------------------------------------------------------------------
 
 
-def _start(
+def start(
     frame: Frame, entry: Entry, command: Command[Any] | None, opening: Opening, outside: list[tuple[str, Any]]
 ) -> None:
     """Apply a new input: what commands wrote `outside` stays, work that was pending is given up, the input goes in."""
@@ -415,7 +421,7 @@ def _start(
             raise NoCheckpointerError("Cannot resume: the graph has no checkpointer, so no question was kept.")
         answers_to(frame, {}, command.resume)
     writes = input_writes(frame, entry.input)
-    _admit(frame, writes)
+    admit(frame, writes)
     if frame.journal is None and command is None:
         opening.first = _through_start(frame, writes)
         if opening.first is not None:
@@ -444,7 +450,7 @@ def _through_start(frame: Frame, writes: Sequence[tuple[str, Any]]) -> Input | N
     return Input(through, START, (START,))
 
 
-def _admit(frame: Frame, writes: Sequence[tuple[str, Any]]) -> None:
+def admit(frame: Frame, writes: Sequence[tuple[str, Any]]) -> None:
     """Have START's check look at the input before anything is written; Refused where it raises."""
     start = frame.plan.nodes.get(START)
     if start is not None and start.admit is not None:

@@ -4,6 +4,7 @@
 
     GraphBubbleUp (BaseException)        signals that travel up through user code
     ├── GraphInterrupt                   a node asked a question; never an Exception, so no handler can swallow it
+    ├── ContinueAsNew                    a node wants the thread to go on as a new execution
     ├── CallWithdrawn                    what a task or a graph was called for is over before the call is
     ├── GraphDrained        ┐            also PregelError: they reach callers
     │   └── RunDisplaced    │
@@ -102,6 +103,7 @@ from pregel.errors.run import (
 )
 from pregel.errors.signals import (
     CallWithdrawn,
+    ContinueAsNew,
     GraphBubbleUp,
     GraphDrained,
     GraphInterrupt,
@@ -167,6 +169,7 @@ __all__ = [
     "CannotRewindError",
     "CheckpointNotFoundError",
     "ConcurrentUpdateError",
+    "ContinueAsNew",
     "DefinitionError",
     "EmptyChannelError",
     "EmptyInputError",

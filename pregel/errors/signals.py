@@ -29,6 +29,21 @@ class GraphInterrupt(GraphBubbleUp):
         self.interrupts: tuple[Interrupt, ...] = tuple(interrupts)
 
 
+class ContinueAsNew(GraphBubbleUp):
+    """Raised by a node: the thread goes on as a new execution, with this input and nothing else of the old one.
+
+    - `version`: of the graph that runs it; None: of the one that runs now. Another one is a worker's, which takes the
+      thread up: the call ends, and returns None.
+    - `keep_events`: whether events that were sent to the thread and nobody took are there for the new execution.
+
+    What other nodes of the step did is not applied. The history of the old execution stays.
+    """
+
+    def __init__(self, input: Any, *, version: str | None = None, keep_events: bool = True) -> None:
+        super().__init__(input)
+        self.input, self.version, self.keep_events = input, version, keep_events
+
+
 class CallWithdrawn(GraphBubbleUp):
     """The call was taken back: the run that it was made in ended, or is being wound down."""
 

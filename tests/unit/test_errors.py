@@ -23,6 +23,7 @@ OF_THEIR_OWN: dict[type, Callable[[], BaseException]] = {
     errors.GraphBubbleUp: lambda: errors.GraphBubbleUp(),
     errors.GraphInterrupt: lambda: errors.GraphInterrupt([Interrupt("why?", "1" * 32)]),
     errors.CallWithdrawn: lambda: errors.CallWithdrawn(),
+    errors.ContinueAsNew: lambda: errors.ContinueAsNew({"a": 1}, version="2", keep_events=False),
     errors.NodeInterrupt: lambda: errors.NodeInterrupt("why?", "1" * 32),
     errors.GraphValidationError: lambda: errors.GraphValidationError(["one thing", "another"]),
     errors.UnknownInterruptError: lambda: errors.UnknownInterruptError("?", interrupt_ids=["a"], pending_ids=["b"]),

@@ -53,6 +53,7 @@ GUARDS = frozenset(
         "add_marks",
         "add_roused",
         "add_taken",
+        "add_dropped",
         "add_waits",
         "add_kept",
         "add_items",

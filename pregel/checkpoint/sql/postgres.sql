@@ -133,7 +133,8 @@ WHERE tno = $6::bigint AND epoch = $7::bigint AND run = $8::bytea AND seq = $9::
 UPDATE pregel_threads
 SET seq = seq + $1::bigint, mark = $2::bytea, last_id = coalesce($3::bytea, last_id),
     updated_at = extract(epoch FROM clock_timestamp()),
-    run = NULL, owner = NULL, status = $10::text, reason = $11::text, crashes = 0
+    run = NULL, owner = NULL, status = $10::text, reason = $11::text, crashes = 0,
+    graph = coalesce(nullif($12::text, ''), graph)
 WHERE tno = $6::bigint AND epoch = $7::bigint AND run = $8::bytea AND seq = $9::bigint
 
 -- claim: take a thread that is as it was loaded, if it is free, or its lease lapsed, or its owner dead ($14)
@@ -241,6 +242,10 @@ DELETE FROM pregel_waits w WHERE w.tno IN (SELECT t.tno FROM t JOIN unnest($1::i
 -- add_taken: events that are taken; their ids stay
 UPDATE pregel_events e SET taken = true, type = '', blob = ''
 FROM t JOIN unnest($1::text[]) u (id) ON true WHERE e.tno = t.tno AND e.id = u.id
+
+-- add_dropped: the events of a thread that nobody has taken; their ids stay
+UPDATE pregel_events e SET taken = true, type = '', blob = ''
+FROM t JOIN unnest($1::integer[]) u (one) ON true WHERE e.tno = t.tno AND NOT e.taken
 
 -- add_waits: what a thread rests for
 INSERT INTO pregel_waits (tno, id, name, key, due)

@@ -110,7 +110,7 @@ WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9
 -- release: the guard of a run's last append; gives the thread back; 0 stands for NULL
 UPDATE pregel_threads
 SET seq = seq + ?1, mark = ?2, last_id = coalesce(nullif(?3, 0), last_id), updated_at = ?4,
-    run = NULL, owner = NULL, boot = NULL, status = ?10, reason = ?11, crashes = 0
+    run = NULL, owner = NULL, boot = NULL, status = ?10, reason = ?11, crashes = 0, graph = coalesce(nullif(?12, ''), graph)
 WHERE tno = ?6 AND epoch = ?7 AND run = ?8 AND seq = ?9
 
 -- claim: take a thread that is as it was loaded, if it is free, or its lease lapsed, or its owner dead (?14)
@@ -186,6 +186,9 @@ DELETE FROM pregel_waits WHERE tno = ?1 AND ?2
 
 -- add_taken: an event that is taken; its id stays
 UPDATE pregel_events SET taken = 1, type = '', blob = x'' WHERE tno = ?1 AND id = ?2
+
+-- add_dropped: the events of a thread that nobody has taken; their ids stay
+UPDATE pregel_events SET taken = 1, type = '', blob = x'' WHERE tno = ?1 AND taken = 0 AND ?2
 
 -- add_waits: what a thread rests for
 INSERT INTO pregel_waits (tno, id, name, key, due) VALUES (?, ?, ?, ?, ?)

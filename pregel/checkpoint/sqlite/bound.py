@@ -49,7 +49,7 @@ def guard_args(append: Append, now: float, since_boot: float) -> Args:
     """The arguments of the guard `append`, or `release`, in the order of its places."""
     release = append.release
     last = 0 if append.last_id is None else bytearray(append.last_id)
-    said = (since_boot, now) if release is None else (release.status, release.reason)
+    said = (since_boot, now) if release is None else (release.status, release.reason, release.graph)
     moved = append.k, bytearray(append.mark), last, now, *said
     return *moved, append.tno, append.epoch, bytearray(append.run), append.seq
 

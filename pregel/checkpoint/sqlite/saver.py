@@ -257,6 +257,8 @@ def _add_unasked(connection: sqlite3.Connection, append: Append, now: Clock) -> 
     if append.chunks or append.marks:
         _perform(connection, Many("add_chunks", [(tno, *row) for row in append.chunks]))
         _perform(connection, Many("add_marks", [(tno, *row) for row in append.marks]))
+    if append.drops:
+        _perform(connection, Many("add_dropped", [(tno, 1)]))
     if append.release is not None and append.release.waits:
         _perform(connection, Many("add_waits", [(tno, *row) for row in append.release.waits]))
     if append.release is not None and append.release.withdraws:
