@@ -3,7 +3,8 @@
 1. `run_body` calls the node, `arun_body` awaits it; the paths of branches, which are user code too, likewise.
 2. Asked beats everything: a node that asked is paused, whatever it returned or raised after that.
 3. A user's exception is passed on as it is, with a note that says where it happened and without our frames.
-4. KeyboardInterrupt, SystemExit and a real cancellation are not a node's failure: they pass through.
+4. KeyboardInterrupt, SystemExit and a real cancellation are not a node's failure: they pass through. Under a worker,
+   which has other runs as well, a SystemExit is one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from pregel.config import current_task
 from pregel.engine.above import for_graph_of
 from pregel.engine.effects import Done, Entered, Failed, Gone, Paused, TaskEvent
 from pregel.engine.task import Task
-from pregel.errors import CallWithdrawn, ContinueAsNew, GraphInterrupt, NodeCancelledError, ParentCommand
+from pregel.errors import (
+    CallWithdrawn,
+    ContinueAsNew,
+    GraphInterrupt,
+    NodeCancelledError,
+    NodeExitError,
+    ParentCommand,
+)
 from pregel.runnable import Runnable
 
 
@@ -125,6 +133,9 @@ def ended_beyond(task: Task, error: BaseException) -> TaskEvent | None:
 
     None for what is not the node's: it passes through.
     """
+    control = task.frame.run.control
+    if isinstance(error, SystemExit) and control is not None and control.hands_back:
+        return _exited(task, error)
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return None
     if task.asked or asked_in(error):
@@ -137,6 +148,16 @@ def ended_beyond(task: Task, error: BaseException) -> TaskEvent | None:
     if asyncio is None or not isinstance(error, asyncio.CancelledError):
         return None
     mine = NodeCancelledError(f"Node {task.name!r} raised CancelledError itself.", node=task.name, step=task.step)
+    return ended(task, mine.with_traceback(error.__traceback__))
+
+
+def _exited(task: Task, error: SystemExit) -> TaskEvent:
+    mine = NodeExitError(
+        f"Node {task.name!r} raised SystemExit({error.code!r}).",
+        fix="Raise an error instead; a command line's main() is called with standalone_mode=False, or in a subprocess.",
+        node=task.name,
+        step=task.step,
+    )
     return ended(task, mine.with_traceback(error.__traceback__))
 
 

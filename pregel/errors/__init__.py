@@ -50,6 +50,7 @@
     │   ├── GraphRecursionError (RecursionError)
     │   ├── JoinStarvedError
     │   ├── NodeCancelledError
+    │   ├── NodeExitError
     │   ├── NodeTimeoutError
     │   ├── OutcomeUnknownError
     │   ├── ReducerLawError
@@ -92,6 +93,7 @@ from pregel.errors.run import (
     JoinStarvedError,
     NodeCancelledError,
     NodeError,
+    NodeExitError,
     NodeTimeoutError,
     OutcomeUnknownError,
     ReducerLawError,
@@ -192,6 +194,7 @@ __all__ = [
     "NoCheckpointerError",
     "NodeCancelledError",
     "NodeError",
+    "NodeExitError",
     "NodeInterrupt",
     "NodeReturnError",
     "NodeTimeoutError",

@@ -32,6 +32,12 @@ class NodeCancelledError(RunError):
     code = "NODE_CANCELLED"
 
 
+class NodeExitError(RunError):
+    """A node that a worker runs raised SystemExit, which would end the worker."""
+
+    code = "NODE_EXIT"
+
+
 class NodeTimeoutError(RunError):
     """A node did not finish in time.
 

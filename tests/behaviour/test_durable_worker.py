@@ -113,6 +113,29 @@ def test_a_run_that_fails_does_not_stop_the_worker(run: Runner, saver: Saver, ca
     assert ["thread '1' failed: ValueError: broken"] == [record.getMessage() for record in caplog.records]
 
 
+def test_a_node_that_exits_does_not_stop_the_worker(run: Runner, saver: Saver) -> None:
+    """`sys.exit` of a library, say: the run has failed, and is neither lost nor taken up for ever."""
+
+    def exits(state: State) -> dict[str, Any]:
+        if state["a"] == ["exit"]:
+            raise SystemExit(3)
+        return {}
+
+    async def aexits(state: State) -> dict[str, Any]:
+        return exits(state)
+
+    for node in [exits] if run.name == "sync" else [exits, aexits]:
+        app = chain("x", x=node).compile(checkpointer=saver, name=node.__name__)
+        api = Api(run, app)
+        bad, good = f"bad {node.__name__}", f"good {node.__name__}"
+        start(run, app, {"a": ["exit"]}, key=bad)
+        start(run, app, INPUT, key=good)
+
+        assert (2, 0) == (work(run, app), work(run, app))
+        assert ("failed", "idle") == (api("status", bad).status, api("status", good).status)
+        assert "raised SystemExit(3)" in api("status", bad).reason
+
+
 class Overtaken(InMemorySaver):
     """A store in which another worker comes in between this one's look and its claim."""
 
