@@ -7,14 +7,16 @@ thread's row, as it was loaded before the events were read, sees to it that one 
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
-from pregel.checkpoint.records import Mail
+from pregel.checkpoint.records import Mail, Saved
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.effects import Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.resume import Entry, begin
+from pregel.engine.started import STARTED_WITH
 from pregel.engine.starts import Admission, left_to_workers
 from pregel.engine.tries import adriven, awaiting_journal, driven
 from pregel.errors import ThreadBusy, ThreadDeleted
@@ -27,7 +29,7 @@ ELSEWHERE = (ClaimMissed, ThreadBusy, ThreadDeleted)  # somebody else has gone o
 
 def start_anew(graph: Pregel, thread: str, name: str, input: Any) -> bool:
     """Admit a run of a thread that has ended with an unread event of this name; False when it is no such thread."""
-    admission = _admission(graph, thread, input)
+    admission = _admission(graph, thread, input, graph.saver.look(thread, ""))
     frame = admission.call.frame(BlockingJournal)
     try:
         admission.done(driven(_anew_flow(frame, name, input), frame))
@@ -38,7 +40,7 @@ def start_anew(graph: Pregel, thread: str, name: str, input: Any) -> bool:
 
 async def astart_anew(graph: Pregel, thread: str, name: str, input: Any) -> bool:
     """Async twin of `start_anew`."""
-    admission = _admission(graph, thread, input)
+    admission = _admission(graph, thread, input, await graph.saver.alook(thread, ""))
     frame = admission.call.frame(awaiting_journal())
     try:
         admission.done(await adriven(_anew_flow(frame, name, input), frame))
@@ -47,8 +49,11 @@ async def astart_anew(graph: Pregel, thread: str, name: str, input: Any) -> bool
     return True
 
 
-def _admission(graph: Pregel, thread: str, input: Any) -> Admission:
-    return Admission(graph, input, {"configurable": {"thread_id": thread}}, None, None)
+def _admission(graph: Pregel, thread: str, input: Any, saved: Saved | None) -> Admission:
+    """With the config of the start before, if there was one."""
+    config = json.loads("{}" if saved is None else saved.metadata.get(STARTED_WITH, "{}"))
+    place = {**config.get("configurable", {}), "thread_id": thread}
+    return Admission(graph, input, {**config, "configurable": place}, None, None)
 
 
 def _anew_flow(frame: Frame, name: str, input: Any) -> Flow[Result]:

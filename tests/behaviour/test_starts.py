@@ -230,6 +230,28 @@ def test_the_config_of_a_start_stays_with_the_thread(run: Runner, saver: Saver, 
     assert (True, handle.run_id) == (again.existing, again.run_id)
 
 
+def test_a_thread_that_is_started_once_more_for_an_event_keeps_the_config_of_its_start(
+    run: Runner, saver: Saver
+) -> None:
+    if not has_authority(saver):
+        pytest.skip("no status is kept there")
+    seen: list[Any] = []
+
+    def look(state: State, config: RunnableConfig) -> dict[str, Any]:
+        seen.append((config["configurable"].get("user"), wait_for_event("changed", timeout=0) is not None))
+        return {}
+
+    app = chain("look", look=look).compile(checkpointer=saver, name="orders")
+    start(run, app, INPUT, {"configurable": {"user": "ann"}}, key="1")
+    while work(run, app):
+        pass
+    Api(run, app)("send_event", "1", "changed")
+    while work(run, app, unread={"changed": INPUT}):
+        pass
+
+    assert [("ann", False), ("ann", True)] == seen
+
+
 REFUSED: Any = {
     "nothing": (InvalidInputError, None, {}, {}),
     "an answer": (InvalidInputError, Command(resume=1), {}, {}),
