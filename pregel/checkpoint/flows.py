@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -122,8 +123,8 @@ def append_flow(append: Append, clock: Clock) -> Flow[Receipt]:
 
 
 def kept(items: Iterable[ItemRow]) -> str:
-    """The ids of items as one text, with commas around each."""
-    return "".join([f",{item.id}" for item in items]) + ","
+    """The ids of items as a JSON list."""
+    return json.dumps([item.id for item in items])
 
 
 def _head(append: Append, clock: Clock) -> Sql:

@@ -28,16 +28,17 @@ PAGE = 16  # items that are looked at, at a time
 class Asked:
     """Which item a worker takes, and with what.
 
-    - `accepts`: (name, version) -> whether the worker takes such items.
+    - `kinds`: the (name, version) that it takes; None for those of the backlog that it `accepts`.
     - `passes`: (thread's number, id) -> whether it leaves this one alone for now.
     - `may`: whether it has the right to an item, asked in the transaction of the claim; what it raises undoes that.
     """
 
-    accepts: Callable[[str, str], bool]
     token: bytes
     owner: Owner
     now: float
     expires: float
+    kinds: Sequence[tuple[str, str]] | None = None
+    accepts: Callable[[str, str], bool] = lambda name, version: True
     passes: Callable[[int, str], bool] = lambda tno, id: False
     may: Callable[[OpenItem], None] = lambda item: None
 
@@ -58,22 +59,24 @@ def backlog_flow(now: float) -> Flow[list[Backlog]]:
 
 def take_flow(asked: Asked) -> Flow[OpenItem | None]:
     """Take the oldest item that is asked for, or one of a worker that is known to be dead."""
-    for kind in (yield from backlog_flow(asked.now)):
-        if asked.accepts(kind.name, kind.version):
-            found = yield from _take_of(kind, asked)
-            if found is not None:
-                return found
+    kinds = asked.kinds
+    if kinds is None:
+        kinds = [row[:2] for row in (yield Sql("backlog", (asked.now,))) if asked.accepts(*row[:2])]
+    for kind in kinds:
+        found = yield from _take_of(kind, asked)
+        if found is not None:
+            return found
     return None
 
 
-def _take_of(kind: Backlog, asked: Asked) -> Flow[OpenItem | None]:
+def _take_of(kind: tuple[str, str], asked: Asked) -> Flow[OpenItem | None]:
     size = PAGE
     while True:
-        rows = yield Sql("open_items", (kind.name, kind.version, asked.now, size))
+        rows = yield Sql("open_items", (*kind, asked.now, size))
         seen = [OpenItem(*row) for row in rows]
         dead: list[OpenItem] = []
         if len(rows) < size:
-            held = yield Sql("held_items", (kind.name, kind.version, asked.now))
+            held = yield Sql("held_items", (*kind, asked.now))
             dead = [item for item in map(OpenItem._make, held) if _died(item)]
         for item in _wanted([*seen, *dead], asked):
             found = yield from _take(item, asked)

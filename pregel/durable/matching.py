@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
 from pregel.durable.elsewhere import FIRST
+from pregel.engine.versions import is_older, rank
 from pregel.errors import InvalidInputError, UnregisteredWorkError
 
 Code = Callable[..., Any]
@@ -53,13 +53,22 @@ class Matching:
             return self.code(name, version) is not None
         return version in self._filter.get(name, ())
 
+    @property
+    def kinds(self) -> list[tuple[str, str]] | None:
+        """All that is offered, by name and version; None when that depends on what there is."""
+        if self._filter is None:
+            return None
+        if isinstance(self._filter, _Registered):
+            return list(self.codes) if self.match == "strict" else None
+        return [(name, version) for name, versions in self._filter.items() for version in sorted(versions)]
+
     def code(self, name: str, version: str) -> Code | None:
         """The code that does it; None when there is none."""
         exact = self.codes.get((name, version))
         if exact is not None or self.match == "strict":
             return exact
-        newer = [known for of, known in self.codes if of == name and order(known) >= order(version)]
-        return self.codes[name, min(newer, key=order)] if newer else None
+        newer = [known for of, known in self.codes if of == name and not is_older(known, version)]
+        return self.codes[name, min(newer, key=rank)] if newer else None
 
     def _checked(self, filter: Mapping[str, Iterable[str]]) -> dict[str, frozenset[str]]:
         if not filter:
@@ -77,8 +86,3 @@ class Matching:
             if isinstance(versions, str) or not versions:
                 raise InvalidInputError(f"The versions of {name!r} are {versions!r}.", fix='Give a list: ["1", "2"].')
         return {name: frozenset(versions) for name, versions in filter.items()}
-
-
-def order(version: str) -> tuple[tuple[int, int, str], ...]:
-    """What versions are compared by: ``1.9`` is before ``1.10``, numbers before words."""
-    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"[.\-+]", version))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import logging
 import threading
 import uuid
@@ -92,6 +93,7 @@ class NodeWorker:
         self._left: dict[tuple[int, str], tuple[float, float]] = {}  # until when, and the pause
         self._stopped, self._woken = threading.Event(), threading.Event()
         self._awoken: Callable[[], object] = int
+        self._turns = itertools.count()
         self._pause = SHORTEST
 
     def stop(self) -> None:
@@ -312,8 +314,23 @@ class NodeWorker:
             return self._left.get((tno, id), (0.0, 0.0))[0] > now
 
         return Asked(
-            self.matching.accepts, token, leases.this_owner(), now, now + self.lease, passes, self._check_right
+            token,
+            leases.this_owner(),
+            now,
+            now + self.lease,
+            self._kinds(),
+            self.matching.accepts,
+            passes,
+            self._check_right,
         )
+
+    def _kinds(self) -> Sequence[tuple[str, str]] | None:
+        """What is offered, another kind first each time, so that much work of one lets the others have their turn."""
+        kinds = self.matching.kinds
+        if not kinds:
+            return kinds
+        first = next(self._turns) % len(kinds)
+        return kinds[first:] + kinds[:first]
 
     def _check_right(self, item: OpenItem) -> None:
         if self.authorise is not None and not self.authorise(self.identity, _told(item, item.attempt + 1)):

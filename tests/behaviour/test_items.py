@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+import operator
+from typing import Annotated, Any
 
 import pytest
 from typing_extensions import TypedDict
@@ -19,7 +20,7 @@ from pregel.errors import (
 )
 from pregel.graph import START, StateGraph
 from pregel.testing import FakeClock
-from pregel.types import RetryPolicy
+from pregel.types import RetryPolicy, Send
 
 from .conftest import Runner
 from .marks import Saver, Thread
@@ -349,6 +350,58 @@ def test_a_run_that_goes_another_way_takes_its_work_back(shop: Shop, thread: Thr
     assert [("ValidateOrder", "1", 1, 0)] == shop.backlog()
     assert 1 == shop.validates()
     assert {"item": "lamp", "valid": True} == shop.run.state(shop.app, thread("2")).values
+
+
+def test_a_copy_waits_and_nobody_works_for_it_and_pruning_leaves_the_work(shop: Shop, thread: Thread) -> None:
+    shop.order(thread)
+    shop.api("copy", "1", "copy")
+    shop.api("prune", ["1"])
+
+    assert ("waiting", [("ValidateOrder", "1", 1, 0)]) == (shop.status("copy"), shop.backlog())
+    assert (1, 0) == (shop.validates(), shop.validates())
+    assert [("waiting", "ShipOrder"), ("waiting", "ValidateOrder")] == [
+        (shop.status(name), shop.run.state(shop.app, thread(name)).interrupts[0].value.work) for name in ("1", "copy")
+    ]
+
+
+def test_nodes_of_a_graph_inside_and_of_many_sends_run_elsewhere(run: Runner, saver: Any, thread: Thread) -> None:
+    class Many(TypedDict, total=False):
+        numbers: list[int]
+        squares: Annotated[list[int], operator.add]
+
+    def square(task: dict[str, int]) -> dict[str, list[int]]:
+        return {"squares": [task["n"] ** 2]}
+
+    inner = StateGraph(Many).add_node("square", elsewhere("Square"))
+    inner.add_conditional_edges(START, lambda state: [Send("square", {"n": n}) for n in state["numbers"]], ["square"])
+    builder = StateGraph(Many).add_node("inner", inner.compile()).add_edge(START, "inner")
+    app = builder.compile(name="many", checkpointer=saver)
+    run.invoke(app, {"numbers": list(range(40))}, thread("1"))
+    worker = NodeWorker(saver, {"Square": square})
+
+    assert [("Square", "1", 40, 0)] == [row[:4] for row in Api(run, app)("backlog")]
+    assert 40 == (asyncio.run(worker.arun_once()) if run.name == "async" else worker.run_once())
+    assert 1 == work(run, app)
+    assert [n**2 for n in range(40)] == run.state(app, thread("1")).values["squares"]
+
+
+def test_each_kind_of_work_has_its_turn(shop: Shop, thread: Thread) -> None:
+    for name in "123":
+        shop.order(thread, name)
+    shop.validates()
+    for name in "456":
+        shop.order(thread, name)
+    names: list[str] = []
+
+    def code(name: str) -> Any:
+        def done(order: Order) -> Order:
+            names.append(name)
+            return {}
+
+        return done
+
+    shop.works(shop.worker({"ValidateOrder": code("validate"), "ShipOrder": code("ship")}))
+    assert ["validate", "ship"] * 3 == names
 
 
 def test_a_look_too_early_leaves_the_work_as_it_is(shop: Shop, thread: Thread) -> None:

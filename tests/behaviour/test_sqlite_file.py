@@ -121,15 +121,8 @@ def test_reads_and_appends_use_indexes_only(saver: SqliteSaver) -> None:
     from pregel.checkpoint.sqlite.saver import STATEMENTS
 
     saver.setup()
-    whole = {
-        "threads",
-        "page_all",
-        "stale",
-        "sweep_tombstones",
-        "due",
-        "unread",
-        "backlog",
-    }  # these are about everything
+    # these are about everything
+    whole = {"threads", "page_all", "stale", "sweep_tombstones", "due", "unread", "backlog"}
     with saver.database.reading() as connection:
         for name, (text, _) in STATEMENTS.items():
             explain = connection.execute(f"EXPLAIN QUERY PLAN {text}", [None] * text.count("?"))

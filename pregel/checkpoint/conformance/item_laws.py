@@ -105,9 +105,10 @@ class ItemLaws(Laws):
             raise NotAuthorisedError(item.id)
 
         agree(None, self.saver.call("take_item", self._asked(now=10.0, accepts=lambda name, version: version == "2")))
+        agree(None, self.saver.call("take_item", self._asked(now=10.0, kinds=[("Ship", "2"), ("ship", "1")])))
         refused(NotAuthorisedError, lambda: self.saver.call("take_item", self._asked(now=10.0, may=refuses)))
         agree([Backlog("Ship", "1", 2, 0, 5.0)], self._backlog(10.0))
-        taken = self._taken(self._asked(now=10.0, passes=lambda tno, id: id == "a"))
+        taken = self._taken(self._asked(now=10.0, kinds=[("Ship", "1")], passes=lambda tno, id: id == "a"))
         agree(("b", 1), (taken.id, taken.attempt))
 
     def test_many_that_are_left_alone_hide_none(self) -> None:
@@ -136,11 +137,11 @@ class ItemLaws(Laws):
         items = [ItemRow(id, "Ship", "1", at, "null", b"x") for id in ids]
         agree(True, run.send(append.but(release=Release("waiting", "", waits, items, True))).landed)
 
-    def _asked(self, *, now: float, expires: float | None = None, accepts: Any = None, **options: Any) -> Asked:
+    def _asked(self, *, now: float, expires: float | None = None, **options: Any) -> Asked:
         token = os.urandom(16)
         live_runs.add(token)
         until = now + 30 if expires is None else expires
-        return Asked(accepts or (lambda name, version: True), token, this_owner(), now, until, **options)
+        return Asked(token, this_owner(), now, until, **options)
 
     def _taken(self, asked: Asked) -> OpenItem:
         item: OpenItem | None = self.saver.call("take_item", asked)

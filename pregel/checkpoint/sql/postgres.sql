@@ -253,9 +253,10 @@ SELECT t.tno, u.id, u.name, u.key, u.due
 FROM t JOIN unnest($1::text[], $2::text[], $3::text[], $4::float8[]) u (id, name, key, due) ON true
 ON CONFLICT (tno, id) DO UPDATE SET due = excluded.due
 
--- add_kept: take back the items of a thread but those whose ids are in a text, with commas around each
-DELETE FROM pregel_items i USING (SELECT t.tno, u.kept FROM t JOIN unnest($1::text[]) u (kept) ON true) k
-WHERE i.tno = k.tno AND strpos(k.kept, ',' || i.id || ',') = 0
+-- add_kept: take back the items of a thread but those whose ids, which are no other thread's, are in a JSON list
+WITH k AS (SELECT t.tno, u.kept FROM t JOIN unnest($1::text[]) u (kept) ON true)
+DELETE FROM pregel_items i WHERE i.tno IN (SELECT k.tno FROM k)
+AND i.id NOT IN (SELECT one FROM k CROSS JOIN LATERAL jsonb_array_elements_text(k.kept::jsonb) one)
 
 -- add_items: work that a thread rests for; what is there stays as it is
 INSERT INTO pregel_items (tno, id, name, version, at, type, blob)

@@ -194,8 +194,8 @@ UPDATE pregel_events SET taken = 1, type = '', blob = x'' WHERE tno = ?1 AND tak
 INSERT INTO pregel_waits (tno, id, name, key, due) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (tno, id) DO UPDATE SET due = excluded.due
 
--- add_kept: take back the items of a thread but those whose ids are in a text, with commas around each
-DELETE FROM pregel_items WHERE tno = ?1 AND instr(?2, ',' || id || ',') = 0
+-- add_kept: take back the items of a thread but those whose ids are in a JSON list
+DELETE FROM pregel_items WHERE tno = ?1 AND id NOT IN (SELECT w.value FROM json_each(?2) w)
 
 -- add_items: work that a thread rests for; what is there stays as it is
 INSERT INTO pregel_items (tno, id, name, version, at, type, blob) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
