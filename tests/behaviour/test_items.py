@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import operator
+import threading
 from typing import Annotated, Any
 
 import pytest
@@ -450,3 +451,69 @@ def test_a_worker_works_until_it_is_stopped(shop: Shop, thread: Thread) -> None:
     else:
         worker.run()
     assert (2, 2) == (len(shop.calls), work(shop.run, shop.app))
+
+
+def test_a_lease_is_renewed_while_the_work_goes_on(shop: Shop, thread: Thread, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.order(thread)
+    renewed, until = threading.Event(), [0.0]
+    renew, arenew = shop.saver.renew_items, shop.saver.arenew_items
+
+    def watched(holds: Any, expires: float) -> Any:
+        held = renew(holds, expires)
+        if held and expires >= until[0]:
+            renewed.set()
+        return held
+
+    async def awatched(holds: Any, expires: float) -> Any:
+        held = await arenew(holds, expires)
+        if held and expires >= until[0]:
+            renewed.set()
+        return held
+
+    monkeypatch.setattr(shop.saver, "renew_items", watched)
+    monkeypatch.setattr(shop.saver, "arenew_items", awatched)
+    other = shop.worker({"ValidateOrder": shop.validated})
+
+    def begins() -> None:
+        shop.clock.advance(0.25)
+        until[0] = shop.clock.ticks / 10_000_000 + 0.3
+
+    def long(order: Order) -> Order:
+        begins()
+        assert renewed.wait(60)
+        shop.clock.advance(0.2)  # its first lease is over
+        assert 0 == other.run_once()
+        return {"valid": True}
+
+    async def along(order: Order) -> Order:
+        begins()
+        assert await asyncio.to_thread(renewed.wait, 60)
+        shop.clock.advance(0.2)
+        assert 0 == await other.arun_once()
+        return {"valid": True}
+
+    code = along if shop.run.name == "async" else long
+    assert 1 == shop.works(shop.worker({"ValidateOrder": code}, lease=0.3))
+    assert (1, []) == (work(shop.run, shop.app), shop.calls)
+
+
+def test_what_a_cancelled_worker_was_doing_is_another_s_at_once(run: Runner, saver: Any, thread: Thread) -> None:
+    shop = Shop(run, saver)
+    shop.order(thread)
+
+    async def broken_off() -> None:
+        begun = asyncio.Event()
+
+        async def never(order: Order) -> Order:
+            begun.set()
+            await asyncio.Event().wait()
+            return {}
+
+        worker = asyncio.create_task(shop.worker({"ValidateOrder": never}).arun())
+        await begun.wait()
+        worker.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await worker
+
+    asyncio.run(broken_off())
+    assert (1, 2) == (shop.validates(), shop.calls[0].attempt)
