@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 from typing_extensions import TypedDict
 
-from pregel.durable import Entities, NodeWorker, Operation, WorkItem, elsewhere
+from pregel.durable import ContinueAsNew, Entities, NodeWorker, Operation, WorkItem, elsewhere
 from pregel.errors import (
     AsyncOnlyError,
     InvalidInputError,
@@ -19,7 +19,7 @@ from pregel.errors import (
     UnregisteredWorkError,
     WorkFailedError,
 )
-from pregel.graph import START, StateGraph
+from pregel.graph import END, START, StateGraph
 from pregel.testing import FakeClock
 from pregel.types import RetryPolicy, Send
 
@@ -384,6 +384,43 @@ def test_nodes_of_a_graph_inside_and_of_many_sends_run_elsewhere(run: Runner, sa
     assert 40 == (asyncio.run(worker.arun_once()) if run.name == "async" else worker.run_once())
     assert 1 == work(run, app)
     assert [n**2 for n in range(40)] == run.state(app, thread("1")).values["squares"]
+
+
+@pytest.mark.parametrize("again", ["input", "loop", "execution", "delete"])
+def test_the_same_work_of_the_same_thread_is_another_item_each_time(
+    run: Runner, saver: Saver, thread: Thread, again: str
+) -> None:
+    class Count(TypedDict, total=False):
+        n: int
+
+    def ends(state: Count) -> Count:
+        if again == "execution" and len(keys) < 2:
+            raise ContinueAsNew({"n": 0})
+        return {}
+
+    keys: list[str] = []
+    builder = StateGraph(Count).add_node("work", elsewhere("Work")).add_node("ends", ends)
+    builder.add_edge(START, "work").add_edge("work", "ends")
+    if again == "loop":
+        builder.add_conditional_edges("ends", lambda state: "work" if len(keys) < 2 else END, ["work", END])
+    app = builder.compile(name="again", checkpointer=saver)
+    api = Api(run, app)
+
+    def done(state: Count, item: WorkItem) -> Count:
+        keys.append(item.idempotency_key)
+        return {"n": 1}
+
+    worker = NodeWorker(saver, {"Work": done})
+    for _ in range(2):
+        if again in ("input", "delete") or not keys:
+            run.invoke(app, {"n": 0}, thread("1"))
+        assert 1 == (asyncio.run(worker.arun_once()) if run.name == "async" else worker.run_once())
+        assert 1 == work(run, app)
+        if again == "delete":
+            api("delete", "1")
+    if again != "delete":
+        assert ("idle", 2) == (api("status", "1").status, len(set(keys)))
+    assert 2 == len(keys)
 
 
 def test_each_kind_of_work_has_its_turn(shop: Shop, thread: Thread) -> None:
