@@ -132,8 +132,8 @@ class AsyncJournalSaver(JournalSaver):
     async def asend(self, thread: str, event: EventRow) -> Sent:
         return await self.awrite(send_flow(thread, event))
 
-    async def aevents(self, thread: str) -> Sequence[EventRow]:
-        return await self.aread(events_flow(thread))
+    async def aevents(self, thread: str, limit: int | None = None) -> Sequence[EventRow]:
+        return await self.aread(events_flow(thread, limit))
 
     async def adue(self, now: float, limit: int | None = None) -> Sequence[tuple[str, str]]:
         return await self.aread(due_flow(now, limit))

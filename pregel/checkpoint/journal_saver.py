@@ -165,9 +165,9 @@ class JournalSaver(BaseCheckpointSaver[str]):
         """Put an event into a thread's mailbox; it needs no authority, and does no harm twice."""
         return self.write(send_flow(thread, event))
 
-    def events(self, thread: str) -> list[EventRow]:
+    def events(self, thread: str, limit: int | None = None) -> list[EventRow]:
         """The events of a thread that nobody has taken yet, in the order in which they were sent."""
-        return self.read(events_flow(thread))
+        return self.read(events_flow(thread, limit))
 
     def due(self, now: float, limit: int | None = None) -> list[tuple[str, str]]:
         """(thread, its graph) of the threads that rest for a time that has come by now, or an event that is there."""
@@ -335,9 +335,9 @@ class JournalSaver(BaseCheckpointSaver[str]):
         """Async twin of `send`."""
         return await self._hop(self.send, thread, event)
 
-    async def aevents(self, thread: str) -> Sequence[EventRow]:
+    async def aevents(self, thread: str, limit: int | None = None) -> Sequence[EventRow]:
         """Async twin of `events`."""
-        return await self._hop(self.events, thread)
+        return await self._hop(self.events, thread, limit)
 
     async def adue(self, now: float, limit: int | None = None) -> Sequence[tuple[str, str]]:
         """Async twin of `due`."""

@@ -412,9 +412,9 @@ class InMemorySaver(ItemStatements, JournalSaver):
     def _do_count_event(self, tno: int) -> None:
         self._numbers[tno].inbox += 1
 
-    def _do_events(self, tno: int) -> list[Row]:
+    def _do_events(self, tno: int, limit: int | None) -> list[Row]:
         found = [event for event in self._numbers[tno].events.values() if event is not None]
-        return [*sorted(found, key=lambda event: (event.at, event.id))]
+        return [*sorted(found, key=lambda event: (event.at, event.id))[:limit]]
 
     def _do_due(self, now: float, limit: int | None) -> list[Row]:
         return [(one.thread, one.graph) for one in self._threads.values() if one.is_due(now)][:limit]

@@ -49,7 +49,9 @@ ROLLED_BACK = RunDisplaced("rollback").reason
 
 
 class Mail(NamedTuple):
-    """The events of the thread that nobody has taken yet."""
+    """The events of the thread that nobody has taken yet, the oldest first; all of them without a limit."""
+
+    limit: int | None = None
 
 
 @dataclass(slots=True)

@@ -32,12 +32,12 @@ def send_flow(thread: str, event: EventRow) -> Flow[Sent]:
     return Sent(True, awaited=awaited)
 
 
-def events_flow(thread: str) -> Flow[list[EventRow]]:
+def events_flow(thread: str, limit: int | None) -> Flow[list[EventRow]]:
     """The events of a thread that nobody has taken, in the order in which they were sent."""
     rows = yield Sql("thread", (thread,))
     if not rows:
         return []
-    return [EventRow(*row) for row in (yield Sql("events", (rows[0][0],)))]
+    return [EventRow(*row) for row in (yield Sql("events", (rows[0][0], limit)))]
 
 
 def unread_flow(name: str, limit: int | None) -> Flow[list[tuple[str, str]]]:

@@ -263,8 +263,8 @@ class BlockingJournal(Journal):
         loads = [request for request in requests if isinstance(request, Load)]
         opened = self.saver.load(self.thread, loads, self.names) if loads else None
         pages: list[Any] = [self.saver.page(self.thread, request) for request in requests if isinstance(request, Page)]
-        if requests[0].__class__ is Mail:
-            pages = [self.saver.events(self.thread)]
+        if isinstance(requests[0], Mail):
+            pages = [self.saver.events(self.thread, requests[0].limit)]
         return self.took(requests, opened, pages)
 
     def store(self, step: Step) -> None:

@@ -42,8 +42,8 @@ class AwaitingJournal(Journal):
         pages: list[Any] = [
             await self.saver.apage(self.thread, request) for request in requests if isinstance(request, Page)
         ]
-        if requests[0].__class__ is Mail:
-            pages = [await self.saver.aevents(self.thread)]
+        if isinstance(requests[0], Mail):
+            pages = [await self.saver.aevents(self.thread, requests[0].limit)]
         return self.took(requests, opened, pages)
 
     def store(self, step: Step) -> Awaitable[None] | None:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from pregel.engine.running import Running
 
 
+SOME = 8
+"""How many events are read that may be none of those that are waited for, before all are."""
+
+
 def wait_of(task: Running, id: str, made: Callable[[float], Wait]) -> Wait:
     """The wait with this id as it was first stored; a new one, of the clock of the run, where there is none like it."""
     run = task.frame.run
@@ -69,12 +73,24 @@ def outcomes_flow(frame: Frame, saved: Saved) -> Flow[None]:
         return
     open_ids = open_questions(saved, stored_results(saved)[1])
     waits = {id: wait for id, wait in run.waits.items() if id in open_ids}
-    events: Sequence[EventRow] = ()
-    if any(wait.name for wait in waits.values()) and hasattr(journal.saver, "events"):
-        for told in (yield Step(load=[Mail()])):
-            if isinstance(told, Loaded):
-                events = told.pages[0]
-    run.outcomes, journal.taken = decided(waits, events, run.ids.clock() / TICKS, journal.saver.serde.loads_typed)
+    named = {id for id, wait in waits.items() if wait.name} if hasattr(journal.saver, "events") else set()
+    limit: int | None = SOME + len(named)
+    while True:
+        events = (yield from _mail(limit)) if named else ()
+        now, loads = run.ids.clock() / TICKS, journal.saver.serde.loads_typed
+        run.outcomes, journal.taken = decided(waits, events, now, loads)
+        if limit is None or len(events) < limit or len(journal.taken) == len(named):
+            return
+        limit = None  # what some of them wait for may be further behind
+
+
+def _mail(limit: int | None) -> Flow[Sequence[EventRow]]:
+    """The oldest events that nobody has taken."""
+    for told in (yield Step(load=[Mail(limit)])):
+        if isinstance(told, Loaded):
+            events: Sequence[EventRow] = told.pages[0]
+            return events
+    return ()
 
 
 def decided(

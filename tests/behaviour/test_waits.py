@@ -246,3 +246,37 @@ def test_two_who_wake_at_once_take_an_event_once(run: Runner, saver: Saver, thre
     assert isinstance(run.state(world.app, thread("1")).interrupts[0].value, Wait)
     world.api("send_event", "1", "paid", 2)
     assert [1, 2] == world.api("wake", "1")["told"]
+
+
+def test_an_event_is_found_behind_a_hundred_that_are_for_nobody(run: Runner, saver: Saver, thread: Thread) -> None:
+    """Also one that came in time, where the time is over by now."""
+
+    def node() -> Any:
+        found = wait_for_event("paid", timeout=60)
+        return None if found is None else found.value
+
+    world = World(run, saver, node)
+    world.start(thread)
+    for number in range(100):
+        world.api("send_event", "1", "noise", number)
+    world.api("send_event", "1", "paid", "in time")
+    world.clock.advance(60)
+
+    assert "in time" == world.api("wake", "1")["told"]
+
+
+def test_a_hundred_events_are_taken_one_by_one_in_their_order(run: Runner, saver: Saver, thread: Thread) -> None:
+    def node() -> Any:
+        return [wait_for_event("said").value for _ in range(3)]
+
+    world = World(run, saver, node)
+    world.start(thread)
+    for number in range(100):
+        world.clock.advance(1)
+        world.api("send_event", "1", "said", number)
+    while list(world.api("due")):
+        last = world.api("wake", "1")
+
+    assert [0, 1, 2] == last["told"]
+    left = saver.events("1") if run.name == "sync" else asyncio.run(saver.aevents("1"))
+    assert list(range(3, 100)) == [saver.serde.loads_typed((row.type, row.blob)) for row in left]

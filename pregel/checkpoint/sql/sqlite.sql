@@ -254,7 +254,8 @@ INSERT INTO pregel_events (tno, id, name, key, at, type, blob) VALUES (?, ?, ?, 
 UPDATE pregel_threads SET inbox = inbox + 1 WHERE tno = ?
 
 -- events: what was sent to a thread and nobody has taken, in the order in which it came
-SELECT id, name, key, at, type, blob FROM pregel_events WHERE tno = ? AND taken = 0 ORDER BY at, id
+SELECT id, name, key, at, type, blob FROM pregel_events WHERE tno = ?1 AND taken = 0
+ORDER BY at, id LIMIT coalesce(?2, -1)
 
 -- due: threads that rest for a time that has come by ?1, or for an event that is there
 SELECT t.thread, t.graph FROM pregel_threads t WHERE t.run IS NULL AND t.tno IN (
