@@ -278,5 +278,6 @@ def test_a_hundred_events_are_taken_one_by_one_in_their_order(run: Runner, saver
         last = world.api("wake", "1")
 
     assert [0, 1, 2] == last["told"]
-    left = saver.events("1") if run.name == "sync" else asyncio.run(saver.aevents("1"))
-    assert list(range(3, 100)) == [saver.serde.loads_typed((row.type, row.blob)) for row in left]
+    store: Any = saver
+    left = store.events("1") if run.name == "sync" else asyncio.run(store.aevents("1"))
+    assert list(range(3, 100)) == [store.serde.loads_typed((row.type, row.blob)) for row in left]
