@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pregel.checkpoint.records import Mail, Saved
+from pregel.config import RunnableConfig
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.effects import Flow, Loaded, Result, Step
 from pregel.engine.frame import Frame
@@ -51,9 +52,9 @@ async def astart_anew(graph: Pregel, thread: str, name: str, input: Any) -> bool
 
 def _admission(graph: Pregel, thread: str, input: Any, saved: Saved | None) -> Admission:
     """With the config of the start before, if there was one."""
-    config = json.loads("{}" if saved is None else saved.metadata.get(STARTED_WITH, "{}"))
-    place = {**config.get("configurable", {}), "thread_id": thread}
-    return Admission(graph, input, {**config, "configurable": place}, None, None)
+    config: RunnableConfig = json.loads("{}" if saved is None else saved.metadata.get(STARTED_WITH, "{}"))
+    config["configurable"] = {**config.get("configurable", {}), "thread_id": thread}
+    return Admission(graph, input, config, None, None)
 
 
 def _anew_flow(frame: Frame, name: str, input: Any) -> Flow[Result]:
