@@ -17,7 +17,7 @@ import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 from pregel.checkpoint import lease as leases
@@ -245,11 +245,23 @@ class NodeWorker:
         while True:
             asked = self._asked()
             try:
-                return self._took(asked, await self.saver.atake_item(asked))
+                return self._took(asked, await self._aclaim(asked))
             except _Refused as error:
                 refused.append(error)
             finally:
                 self._forget(asked)
+
+    async def _aclaim(self, asked: Asked) -> OpenItem | None:
+        """Take an item; a claim that is under way when this is cancelled is waited for, and given back."""
+        claim: asyncio.Future[OpenItem | None] = asyncio.ensure_future(self.saver.atake_item(asked))
+        try:
+            return await asyncio.shield(claim)
+        except asyncio.CancelledError:
+            await asyncio.wait([claim])
+            if not claim.cancelled() and claim.exception() is None and (item := claim.result()) is not None:
+                with suppress(StoreError):  # its lease runs out all the same
+                    await self.saver.ahand_back(_hold(item), Back(0.0, -1, 0, 0))
+            raise
 
     async def _atake_quietly(self) -> OpenItem | None:
         refused: list[NotAuthorisedError] = []

@@ -534,6 +534,35 @@ def test_a_lease_is_renewed_while_the_work_goes_on(shop: Shop, thread: Thread, m
     assert (1, []) == (work(shop.run, shop.app), shop.calls)
 
 
+def test_a_claim_that_is_under_way_when_its_worker_is_cancelled_is_given_back(
+    run: Runner, saver: Any, thread: Thread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(run, saver)
+    shop.order(thread)
+
+    async def broken_off() -> None:
+        begun, goes_on = asyncio.Event(), asyncio.Event()
+        take = saver.atake_item
+
+        async def slow(asked: Any) -> Any:
+            begun.set()
+            await goes_on.wait()
+            return await take(asked)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(saver, "atake_item", slow)
+            worker = asyncio.create_task(shop.worker({"ValidateOrder": shop.validated}).arun_once())
+            await begun.wait()
+            worker.cancel()
+            asyncio.get_running_loop().call_soon(goes_on.set)
+            with pytest.raises(asyncio.CancelledError):
+                await worker
+
+    asyncio.run(broken_off())
+    assert [("ValidateOrder", "1", 1, 0)] == shop.backlog()
+    assert (1, 1) == (shop.validates(), shop.calls[0].attempt)
+
+
 def test_what_a_cancelled_worker_was_doing_is_another_s_at_once(run: Runner, saver: Any, thread: Thread) -> None:
     shop = Shop(run, saver)
     shop.order(thread)
