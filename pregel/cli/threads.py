@@ -33,7 +33,8 @@ def described(row: ThreadRow) -> dict[str, Any]:
     info = info_of(row)
     written = None if info.updated_at is None else info.updated_at.isoformat()
     told = {"thread": info.thread_id, "status": info.status, "reason": info.reason, "updated_at": written}
-    return {**told, "can_resume": info.can_resume}
+    version = {} if info.version is None else {"version": info.version}
+    return {**told, **version, "can_resume": info.can_resume}
 
 
 def delete(options: argparse.Namespace, screen: Screen) -> int:

@@ -25,7 +25,7 @@ from pregel.engine.pending import handler_tasks, outside_of, stored_results
 from pregel.engine.plan import END, INPUT, START, TASKS, plan
 from pregel.engine.resume import FINGERPRINT, restore
 from pregel.engine.snapshot import checkpoint_config
-from pregel.engine.started import BEGAN, STARTED_AS, STARTED_WITH
+from pregel.engine.started import BEGAN, STARTED_AS, STARTED_CODE, STARTED_WITH
 from pregel.engine.task import PULL, Task
 from pregel.engine.unasked import unasked_flow
 from pregel.engine.versions import mismatch_of
@@ -48,7 +48,11 @@ def update_flow(frame: Frame, checkpoint: str | None, supersteps: Sequence[Seque
         kept = {key: saved.metadata[key] for key in ("parents", FINGERPRINT) if key in saved.metadata}
         frame.metadata = {**frame.metadata, **kept}
     elif saved is not None and STARTED_AS in saved.metadata:  # what its worker runs it with
-        kept = {key: saved.metadata[key] for key in (STARTED_AS, STARTED_WITH, "run_id") if key in saved.metadata}
+        kept = {
+            key: saved.metadata[key]
+            for key in (STARTED_AS, STARTED_WITH, STARTED_CODE, "run_id")
+            if key in saved.metadata
+        }
         frame.metadata = {**kept, **frame.metadata}
     if saved is not None and BEGAN in saved.metadata:
         frame.metadata = {**frame.metadata, BEGAN: saved.metadata[BEGAN]}

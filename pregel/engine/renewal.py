@@ -24,7 +24,7 @@ from pregel.engine.ids import Lineage
 from pregel.engine.input import input_writes
 from pregel.engine.plan import START
 from pregel.engine.resume import Entry, Opening, admit, start
-from pregel.engine.started import BEGAN
+from pregel.engine.started import BEGAN, STARTED_CODE
 from pregel.engine.state import State
 from pregel.engine.versions import VERSION
 from pregel.errors import NoCheckpointerError, NotBuiltError
@@ -98,6 +98,7 @@ def _forget(frame: Frame, asked: ContinueAsNew) -> None:
     news: Mapping[str, Any] = {"run_id": str(uuid.uuid4()), BEGAN: state.checkpoint}
     if _is_other(frame, asked):
         news = {**news, VERSION: asked.version}
+        run.metadata.pop(STARTED_CODE, None)  # which was the old version's
     run.metadata.update(news)
     run.config = {**run.config, "run_id": news["run_id"]}
     frame.metadata = {"parents": {}, **run.metadata}

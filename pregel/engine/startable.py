@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pregel.channels import MISSING
 from pregel.config import RunnableConfig
 from pregel.engine.versions import chosen
 
@@ -51,3 +52,20 @@ class Startable:
 
         graph: Any = self
         return await astart(chosen(graph, version), input, config, key=key, base_url=base_url)
+
+    def attach(self, thread_id: str, input: Any = MISSING, config: RunnableConfig | None = None) -> RunHandle:
+        """The handle of a run that some process started, once it is known to be the one that is meant.
+
+        Graph, version, and the code that it was started as are compared, and with an `input` that and the config of the
+        start. AttachMismatchError names the field that differs; nothing is written. ThreadNotFoundError where there is
+        no such thread.
+        """
+        from pregel.engine.attach import attach  # few programs attach
+
+        return attach(self, thread_id, input, config)  # type: ignore[arg-type]  # it is a Pregel
+
+    async def aattach(self, thread_id: str, input: Any = MISSING, config: RunnableConfig | None = None) -> RunHandle:
+        """Async twin of `attach`."""
+        from pregel.engine.attach import aattach
+
+        return await aattach(self, thread_id, input, config)  # type: ignore[arg-type]  # it is a Pregel

@@ -2,6 +2,8 @@
 
 STARTED_AS, STARTED_WITH = "start_fingerprint", "start_config"
 """What the checkpoints of a started run say of it in their metadata: its spec, and the config that it was given."""
+STARTED_CODE = "start_code"
+"""And the code that its graph was then."""
 BEGAN = "execution_began"
 """Where the checkpoints of an execution that continued another one say after which id of the thread theirs come."""
 UNNAMED = "LangGraph"

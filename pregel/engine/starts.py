@@ -22,13 +22,14 @@ from pregel.checkpoint.standing import ThreadInfo
 from pregel.config import COORDINATES, RunnableConfig
 from pregel.engine.authority import ClaimMissed
 from pregel.engine.call import Call
+from pregel.engine.code import code_of
 from pregel.engine.effects import Flow, Result, Step
 from pregel.engine.fingerprint import fingerprint
 from pregel.engine.frame import Frame
 from pregel.engine.journal import BlockingJournal
 from pregel.engine.open_step import opened_flow
 from pregel.engine.resume import Entry, Opening, begin
-from pregel.engine.started import STARTED_AS, STARTED_WITH, UNNAMED
+from pregel.engine.started import STARTED_AS, STARTED_CODE, STARTED_WITH, UNNAMED
 from pregel.engine.tries import adriven, awaiting_journal, driven, let_go
 from pregel.engine.versions import mismatch, version_of
 from pregel.errors import IdempotencyConflictError, InvalidInputError, NotBuiltError, SerializationError, ThreadBusy
@@ -138,10 +139,12 @@ class Admission:
                 fix="Go on with a thread by app.threads.resume(thread_id).",
             )
         _check_stored(graph, input)
-        kept, thread = _kept(config), _thread(config, key)
+        kept, thread = kept_of(config), _thread(config, key)
         self.run_id = str((config or {}).get("run_id") or uuid.uuid4())
-        self.fingerprint = fingerprint(graph.saver.serde, (graph.get_name(), input, kept), {})
-        told = {STARTED_AS: self.fingerprint} | ({STARTED_WITH: json.dumps(kept)} if kept else {})
+        self.fingerprint = spec_of(graph, input, kept)
+        told = {STARTED_AS: self.fingerprint, STARTED_CODE: code_of(graph)} | (
+            {STARTED_WITH: json.dumps(kept)} if kept else {}
+        )
         self.call = Call(graph, input, _config(kept, thread, self.run_id, told))
         self.call.nested = None
 
@@ -211,7 +214,7 @@ def refused_flow(frame: Frame) -> Flow[Result]:
 def taken_config(thread: str, saved: Saved | None) -> RunnableConfig:
     """The config to go on with: that of the start where its run made the newest checkpoint, and its run id."""
     metadata: Mapping[str, Any] = {} if saved is None else saved.metadata
-    told = {name: metadata[name] for name in (STARTED_AS, STARTED_WITH) if name in metadata}
+    told = {name: metadata[name] for name in (STARTED_AS, STARTED_WITH, STARTED_CODE) if name in metadata}
     return _config(json.loads(metadata.get(STARTED_WITH, "{}")), thread, metadata.get("run_id"), told)
 
 
@@ -219,6 +222,11 @@ def resumed_config(thread: str, saved: Saved) -> RunnableConfig:
     """The config to go on with by hand: that of the start as well; not its run id, which tells the run admitted."""
     kept = saved.metadata[STARTED_WITH]
     return _config(json.loads(kept), thread, None, {STARTED_WITH: kept})
+
+
+def spec_of(graph: Pregel, input: Any, kept: Mapping[str, Any]) -> str:
+    """A start as one text: equal for the same graph, input and config."""
+    return fingerprint(graph.saver.serde, (graph.get_name(), input, kept), {})
 
 
 def status_url(base: str, thread: str) -> str:
@@ -266,7 +274,7 @@ def _thread(config: RunnableConfig | None, key: str | None) -> str:
     return key
 
 
-def _kept(config: RunnableConfig | None) -> dict[str, Any]:
+def kept_of(config: RunnableConfig | None) -> dict[str, Any]:
     """What of a config goes to the worker; InvalidInputError for what could not be stored."""
     given: dict[str, Any] = {name: value for name, value in (config or {}).items() if value}
     given.pop("run_id", None)

@@ -37,6 +37,7 @@
     │   ├── IdempotencyConflictError
     │   ├── UnknownEffectError
     │   ├── EventMismatchError
+    │   ├── AttachMismatchError
     │   ├── VersionMismatchError
     │   ├── UnregisteredWorkError
     │   ├── NotAuthorisedError
@@ -126,6 +127,7 @@ from pregel.errors.store import (
 from pregel.errors.usage import (
     AmbiguousResumeError,
     AsyncOnlyError,
+    AttachMismatchError,
     CannotResumeError,
     CannotRewindError,
     CheckpointNotFoundError,
@@ -165,6 +167,7 @@ __all__ = [
     "PLACES",
     "AmbiguousResumeError",
     "AsyncOnlyError",
+    "AttachMismatchError",
     "AuthorityLost",
     "CallWithdrawn",
     "CannotResumeError",

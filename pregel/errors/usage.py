@@ -175,6 +175,16 @@ class IdempotencyConflictError(UsageError):
     code = "IDEMPOTENCY_CONFLICT"
 
 
+class AttachMismatchError(UsageError):
+    """The thread is not the run that is meant; `field` is what differs: graph, version, config, input or code."""
+
+    code = "ATTACH_MISMATCH"
+
+    def __init__(self, message: str | None = None, *, field: str = "", **place: Any) -> None:
+        super().__init__(message, **place)
+        self.field = field
+
+
 class VersionMismatchError(UsageError):
     """The thread is of another version than this graph. Nothing was written.
 
