@@ -12,11 +12,13 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from pregel.checkpoint.labels import SEPARATOR, named
 from pregel.config import current_task
+from pregel.engine.started import UNNAMED
 from pregel.errors import DefinitionError, InvalidInputError, VersionMismatchError
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ VERSION = "graph_version"
 """Where the checkpoints of a graph with a version say which."""
 _NUMBERS = re.compile(r"(\d+)")
 
-_known: dict[tuple[str, str], WeakSet[Pregel]] = {}
+_known: dict[tuple[str, str], WeakValueDictionary[int, Pregel]] = {}  # in the order in which they were compiled
+_order = count()
 
 
 def checked_version(name: str, version: str | None) -> str | None:
@@ -100,16 +103,17 @@ def _told(version: str | None) -> str:
 
 
 def know(graph: Pregel) -> None:
-    """Have a graph with a version be found by it, as long as somebody holds it."""
-    if graph.version is not None:
-        _known.setdefault((graph.get_name(), graph.version), WeakSet()).add(graph)
+    """Have a graph with a version, and a name of its own, be found by them, as long as somebody holds it."""
+    name = graph.get_name()
+    if graph.version is not None and name != UNNAMED:
+        _known.setdefault((name, graph.version), WeakValueDictionary())[next(_order)] = graph
 
 
 def find(graph: Pregel, version: str | None) -> Pregel | None:
-    """The graph of this name and version over the same saver, in this process."""
+    """The graph of this name and version over the same saver that this process has compiled last."""
     if graph.version == version or version is None:
         return graph if graph.version == version else None
-    for other in _known.get((graph.get_name(), version), ()):
+    for _, other in sorted(_known.get((graph.get_name(), version), {}).items(), reverse=True):
         if other.checkpointer is graph.checkpointer:
             return other
     return None

@@ -192,6 +192,19 @@ def test_an_unversioned_call_from_a_node_is_of_the_version_around_it(run: Runner
     }
 
 
+def test_of_graphs_with_one_name_and_version_the_last_is_meant_and_none_without_a_name(run: Runner) -> None:
+    def x(state: State) -> dict[str, Any]:
+        found: dict[str, Any] = inner.invoke({"a": []})
+        return {"a": found["a"] + unnamed.invoke({"a": []})["a"]}
+
+    inner, unnamed = chain("x", x=mark("without")).compile(name="inner"), chain("x", x=mark("unnamed")).compile()
+    versions = [chain("x", x=mark(f"compiled {n}")).compile(name="inner", version="1") for n in range(9)]
+    versions.append(chain("x", x=mark("another")).compile(version="1"))
+    outer = chain("x", x=x).compile(name="outer", version="1")
+
+    assert ["compiled 8", "unnamed"] == run.invoke(outer, {"a": []})["a"]
+
+
 def row_version(saver: Saver, thread: str) -> str | None:
     _, _, version = row_of(saver, thread).graph.partition(" @ ")
     return version or None
