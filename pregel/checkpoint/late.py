@@ -17,7 +17,7 @@ from pregel.channels.base import MISSING, Missing
 from pregel.channels.batches import Batched
 from pregel.channels.growth import Log
 from pregel.checkpoint.keys import Names, lineage_after, pull_text
-from pregel.checkpoint.ledger import LOGGED, Ledger
+from pregel.checkpoint.ledger import LOGGED, Ledger, begins_anew
 from pregel.checkpoint.logs import Stored, Tip
 from pregel.checkpoint.records import ERROR, Append, Lone, Opened, Save, TaskWrites
 from pregel.checkpoint.serde.base import SerializerProtocol
@@ -101,7 +101,7 @@ class LateLedger(Ledger):
     def add_save(self, save: Save, append: Append, at: int, now: float | None = None) -> None:
         append.ledger = self
         ns, id, parent, step, source, metadata, lineage, changed, seen, updated, applied = save
-        if parent is None and self._tips:
+        if self._tips and begins_anew(parent, source):
             self._tips = {place: tip for place, tip in self._tips.items() if place[0] != ns}
         number = self._number(metadata)
         values = self._safe_values(ns, [(name, value) for name, (_, value) in changed.items()], append)

@@ -187,7 +187,7 @@ class Ledger:
         """Add the row of a checkpoint and those of its values; `tail` is what was updated and what was applied."""
         ns = self._start(append, save.ns)
         manifest = self._manifests.get(save.ns)
-        if manifest is None or save.parent is None:  # a new execution has nothing of the one before it
+        if manifest is None or begins_anew(save.parent, save.source):
             manifest = self._manifests[save.ns] = Manifest()
         values: list[ValueRow] = []
         tips: dict[int, Tip] = {}
@@ -318,6 +318,11 @@ def _delta_rows(ns: int, channel: int, at: int, news: Stored, before: Tip) -> li
         kind, blob = news.whole
         rows.append(ValueRow(ns, channel, at, "cache", kind + FOLD + news.fold if news.fold else kind, blob, n=news.n))
     return rows
+
+
+def begins_anew(parent: str | None, source: str) -> bool:
+    """Whether a checkpoint has nothing of those before it: the input of a new execution. A copy of one has all of it."""
+    return parent is None and source == "input"
 
 
 def _name_stored(writes: list[WriteRow], values: list[ValueRow], parent: bytes) -> None:
