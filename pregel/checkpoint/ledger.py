@@ -321,7 +321,7 @@ def _delta_rows(ns: int, channel: int, at: int, news: Stored, before: Tip) -> li
 
 
 def begins_anew(parent: str | None, source: str) -> bool:
-    """Whether a checkpoint has nothing of those before it: the input of a new execution. A copy of one has all of it."""
+    """Whether a checkpoint has nothing of those before it: the input of a new execution, and no copy of one."""
     return parent is None and source == "input"
 
 
