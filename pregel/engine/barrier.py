@@ -80,6 +80,7 @@ class Barrier:
         self.open = set(ready)
         self.finished: list[Task] = []
         self.failed: list[tuple[Task, BaseException]] = []
+        self.cut_short: set[Task] = set()  # failed once the step had: else tried again, or handled
         self.paused: list[tuple[Task, tuple[Interrupt, ...]]] = []
         self.commands: list[tuple[Task, ParentCommand]] = []
         self.late: dict[Task, BaseException] = {}  # attempts that passed a limit and have not ended yet
@@ -154,10 +155,13 @@ class Barrier:
 
     @property
     def first_error(self) -> BaseException | None:
-        """The error of the first failed task in task order; the next ones are in its notes."""
+        """The error of the first task in task order that failed for good; the others are in its notes.
+
+        One that would have gone on (tried again, handled) comes after these: when it failed depends on the clock.
+        """
         if not self.failed:
             return None
-        (_, first), *others = sorted(self.failed, key=lambda pair: _order(pair[0]))
+        (_, first), *others = sorted(self.failed, key=lambda pair: (pair[0] in self.cut_short, _order(pair[0])))
         with suppress(Exception):  # one that takes no note is raised as it is
             for task, error in others[:TOLD]:
                 first.add_note(f"In the same step {task.name!r} (task {task.id}) failed with {told(error)}")
@@ -245,10 +249,12 @@ class Barrier:
     def _failure(self, task: Task, error: BaseException, step: Step) -> None:
         """Try again, hand over to an error handler, or fail."""
         stopping = bool(self.cancelled or self.failed)
-        if not stopping and (policy := _policy_for(task, error)) is not None:
+        policy = _policy_for(task, error)
+        handled = bool(task.node.error_handler) and _is_failure(error)
+        if not stopping and policy is not None:
             self._try_again(task, error, policy, step)
             return
-        if not stopping and task.node.error_handler and _is_failure(error):
+        if not stopping and handled:
             self.keep(task, [(ERROR, error), (ERROR_SOURCE, task.name)])
             task.writes = []
             self.finished.append(task)
@@ -257,6 +263,8 @@ class Barrier:
             self._begin(handling(task, error), step)
             return
         self.failed.append((task, error))
+        if stopping and (policy is not None or handled):
+            self.cut_short.add(task)
         if task.error is not None and _is_failure(error):
             _chain(error, task.error.error)
         if not isinstance(error, ParentCommand | ContinueAsNew):

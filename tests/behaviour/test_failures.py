@@ -180,6 +180,40 @@ def test_of_failing_sends_the_first_sent_is_raised(run: Runner) -> None:
     assert caught.value.code == 1
 
 
+@pytest.mark.parametrize(
+    "goes_on",
+    [
+        {"retry_policy": RetryPolicy(initial_interval=0.0, max_attempts=2, retry_on=Custom)},
+        {"error_handler": lambda state: {"a": ["handled"]}},
+    ],
+    ids=["tried again", "handled"],
+)
+def test_a_failure_that_only_the_end_of_the_step_made_final_is_not_the_one_that_is_raised(
+    run: Runner, saver: Saver, thread: Thread, goes_on: dict[str, Any]
+) -> None:
+    heard = threading.Event()
+
+    def late(state: Any) -> None:
+        assert heard.wait(60)
+        raise Custom(1, reason="late")
+
+    def unwanted(error: Exception) -> bool:  # asked when the failure is heard
+        heard.set()
+        return False
+
+    graph = StateGraph(State).add_node("x", late, **goes_on)
+    graph.add_node("y", raising(Custom(2, reason="cause")), retry_policy=RetryPolicy(retry_on=unwanted))
+    app = graph.add_edge(START, "x").add_edge(START, "y").compile(checkpointer=saver)
+
+    with pytest.raises(Custom) as caught:
+        run.invoke(app, {"a": []}, thread("1"))
+
+    tasks = {task.name: task for task in run.state(app, thread("1")).tasks}
+    assert caught.value.reason == "cause"
+    assert caught.value.__notes__[1:] == [f"In the same step 'x' (task {tasks['x'].id}) failed with Custom(1, 'late')"]
+    assert {name: task.error for name, task in tasks.items()} == {"x": "Custom(1, 'late')", "y": "Custom(2, 'cause')"}
+
+
 def test_blocking_siblings_of_a_failure_are_awaited_and_kept(run: Runner, saver: Saver, thread: Thread) -> None:
     started, failed = threading.Event(), threading.Event()
 
