@@ -53,12 +53,8 @@ def loop(frame: Frame, entry: Entry) -> Flow[Result]:
         return opening
     step, state = opening.step, frame.state
     del opening.step  # what it starts would live as long as the run
-    if opening.resumed:
-        _go_on(frame, opening, step)
-    if opening.first is not None:
-        failure = _apply(frame, step, [opening.first], None)  # type: ignore[list-item]  # only a journal needs a Task
-        if failure is not None:
-            return (yield from close(frame, step, "failed", error=failure))
+    if (failure := _set_out(frame, opening, step)) is not None:
+        return (yield from close(frame, step, "failed", error=failure))
     while True:
         if state.step > state.stop:
             return (yield from _stop(frame, step, "exhausted", error=_exhausted(frame)))
@@ -116,12 +112,19 @@ def _at_rest(frame: Frame, step: Step) -> Flow[Result]:
     return (yield from close(frame, step, "failed" if starved else "done", error=starved))
 
 
-def _go_on(frame: Frame, opening: Opening, step: Step) -> None:
-    """A run that goes on says so, and shows from where."""
-    frame.recalled, frame.tasks_fresh = dict(opening.pending), False
-    if LIFECYCLE in frame.run.modes:
-        step.emit.append(resumed(frame))
-    show_values(frame, step)
+def _set_out(frame: Frame, opening: Opening, step: Step) -> Exception | None:
+    """A run that goes on says so, and shows from where; one that begins applies what START has taken at once.
+
+    The exception when that is refused.
+    """
+    if opening.resumed:
+        frame.recalled, frame.tasks_fresh = dict(opening.pending), False
+        if LIFECYCLE in frame.run.modes:
+            step.emit.append(resumed(frame))
+        show_values(frame, step)
+    if opening.first is None:
+        return None
+    return _apply(frame, step, [opening.first], None)  # type: ignore[list-item]  # only a journal needs a Task
 
 
 def _apply(frame: Frame, step: Step, tasks: Sequence[Task], kept: Sequence[tuple[str, Any]] | None) -> Exception | None:
