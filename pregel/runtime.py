@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from inspect import isawaitable
 from os import urandom
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from pregel.config import running_task
 from pregel.errors import InvalidInputError
@@ -84,6 +84,7 @@ class RunControl:
         return self.drain_reason is not None
 
 
+@runtime_checkable  # pydantic asks where a Runtime is a parameter of a model
 class Steps(Protocol):
     """The running task, as a store for what it makes once."""
 

@@ -71,7 +71,7 @@ class Barrier:
     draining = ""
     is_torn = False  # a task was cancelled or drained before it finished
     calls: Calls | None = None  # made when the first task calls something
-    anew: ContinueAsNew | None = None  # a task wants the thread to go on as a new execution
+    anew: tuple[Task, ContinueAsNew] | None = None  # the first in task order that wants a new execution
     stops: bool | None = None  # this batch stops all that is out; true: and leaves behind what does not end
 
     def __init__(self, frame: Frame, tasks: Sequence[Task], ready: Sequence[Task]) -> None:
@@ -240,9 +240,9 @@ class Barrier:
         if isinstance(error, GraphDrained):  # of a graph inside: the step ends with its siblings and is not applied
             self.draining, self.is_torn = error.reason, True
             return
-        if isinstance(error, ContinueAsNew) and self.frame.is_root:
-            self.anew = self.anew or error
-            self._stop()
+        if isinstance(error, ContinueAsNew):  # its siblings end as in any other step
+            if self.anew is None or _order(task) < _order(self.anew[0]):
+                self.anew = (task, error)
             return
         self._failure(task, self.late.get(task, error), step)
 
@@ -267,7 +267,7 @@ class Barrier:
             self.cut_short.add(task)
         if task.error is not None and _is_failure(error):
             _chain(error, task.error.error)
-        if not isinstance(error, ParentCommand | ContinueAsNew):
+        if not isinstance(error, ParentCommand):
             self.keep(task, [(ERROR, error), *reopened(task, error)])
         if self.frame.traced:
             show_end(self.frame, step, task, error=error)

@@ -260,7 +260,7 @@ class Calls:
         if isinstance(event, Done) and (asked := self.asked.get(task)):
             event = Paused(task, tuple(question for path in sorted(asked) for question in asked[path]))
         elif isinstance(event, Paused) and (asked := self.asked.get(task)):
-            event = Paused(task, (*event.asked, *_waits_beside(event.asked, asked)))
+            event = Paused(task, _of_all(event.asked, asked))
         if isinstance(task, CallTask):
             self._ended(task, event, step)
             return None
@@ -389,8 +389,15 @@ def settle(step: Step, future: CallFuture[Any], value: Any = None, error: BaseEx
     step.settle = more(step.settle, [Settled(future, value, error)])
 
 
-def _waits_beside(asked: Sequence[Interrupt], of_calls: Mapping[str, Sequence[Interrupt]]) -> list[Interrupt]:
-    """What other calls wait for than the one whose question has paused their caller: each has begun to wait."""
-    seen = {question.id for question in asked}
-    found = [question for path in sorted(of_calls) for question in of_calls[path] if isinstance(question.value, Wait)]
-    return [question for question in found if question.id not in seen]
+def _of_all(asked: Sequence[Interrupt], of_calls: Mapping[str, Sequence[Interrupt]]) -> tuple[Interrupt, ...]:
+    """What a caller tells that paused because a call of its did: one question, and the waits of all its calls.
+
+    In the order in which the calls were made: which of them was heard first depends on the clock.
+    """
+    of_a_call = {question.id for questions in of_calls.values() for question in questions}
+    told = [question for question in asked if question.id not in of_a_call]
+    asks = any(not isinstance(question.value, Wait) for question in told)
+    for path in sorted(of_calls):
+        told += [question for question in of_calls[path] if not asks or isinstance(question.value, Wait)]
+        asks = asks or any(not isinstance(question.value, Wait) for question in of_calls[path])
+    return tuple(told)

@@ -267,9 +267,10 @@ def _unapplied(frame: Frame, step: Step, barrier: Barrier) -> Flow[Opening | Res
     Or how it goes on, with nothing of it.
     """
     if barrier.anew is not None and not (barrier.failed or barrier.cancelled):
-        if (failure := refusal(frame, barrier.anew)) is not None:
+        anew = barrier.anew[1]
+        if (failure := refusal(frame, anew) if frame.is_root else anew) is not None:
             return (yield from close(frame, step, "failed", error=failure))
-        return (yield from renewed_flow(frame, step, barrier.anew))
+        return (yield from renewed_flow(frame, step, anew))
     if barrier.failed and step.claim:  # an input that is none: nothing of this call was stored yet, nothing is
         return Result("failed", error=barrier.first_error)
     if not (barrier.failed or barrier.paused or barrier.is_torn):  # it came in whole, and goes on further up

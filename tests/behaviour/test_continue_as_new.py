@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -134,15 +135,48 @@ def test_what_its_siblings_did_asked_or_wait_for_is_not_applied(run: Runner, sav
     assert [] == Api(run, app)("due")
 
 
-def test_a_sibling_that_fails_is_heard_first(run: Runner, saver: Saver, thread: Thread) -> None:
-    def fails(state: State) -> dict[str, Any]:
-        raise ValueError("broken")
+@pytest.mark.parametrize("inside", [False, True], ids=["root", "subgraph"])
+@pytest.mark.parametrize("first", ["fail", "new"])
+def test_a_sibling_that_fails_is_heard_whichever_came_first(
+    run: Runner, saver: Saver, thread: Thread, first: str, inside: bool
+) -> None:
+    came = threading.Event()
 
-    app = parallel("fail", "new", fail=fails, new=cycles(2)).compile(checkpointer=saver)
+    def turn(name: str, error: Exception) -> Any:
+        def node(state: State) -> dict[str, Any]:
+            assert name == first or came.wait(60)
+            came.set()
+            raise error
+
+        return node
+
+    new, fail = turn("new", ContinueAsNew({"b": "2"})), turn("fail", ValueError("broken"))
+    graph = parallel("fail", "new", fail=fail, new=new)
+    app = (chain("sub", sub=graph.compile()) if inside else graph).compile(checkpointer=saver)
     with pytest.raises(ValueError, match="broken"):
         run.invoke(app, {"b": "1"}, thread("1"))
 
     assert {"a": [], "b": "1"} == run.state(app, thread("1")).values
+
+
+def test_of_two_that_begin_anew_the_first_in_task_order_has_its_way(run: Runner, saver: Saver, thread: Thread) -> None:
+    came = threading.Event()
+
+    def early(state: State) -> dict[str, Any]:
+        if state["b"] == "1":
+            came.set()
+            raise ContinueAsNew({"b": "of y"})
+        return {}
+
+    def late(state: State) -> dict[str, Any]:
+        if state["b"] == "1":
+            assert came.wait(60)
+            raise ContinueAsNew({"b": "of x"})
+        return {}
+
+    app = parallel("x", "y", x=late, y=early).compile(checkpointer=saver)
+
+    assert "of x" == run.invoke(app, {"b": "1"}, thread("1"))["b"]
 
 
 def test_neither_retries_nor_handlers_nor_except_catch_it(run: Runner, saver: Saver, thread: Thread) -> None:

@@ -52,10 +52,10 @@ class Destination:
 
     def put(self, revision: int) -> bool:
         """Whether it was applied."""
-        fenced = "UPDATE document SET revision = ?1 WHERE id = 1 AND revision < ?1"
+        fenced = "UPDATE document SET revision = :new WHERE id = 1 AND revision < :new"
         with self.lock:
             self.attempts.append(revision)
-            done = self.database.execute(fenced, (revision,)).rowcount == 1
+            done = self.database.execute(fenced, {"new": revision}).rowcount == 1
             self.applied += [revision] * done
         return done
 

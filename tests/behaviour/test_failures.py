@@ -191,18 +191,23 @@ def test_of_failing_sends_the_first_sent_is_raised(run: Runner) -> None:
 def test_a_failure_that_only_the_end_of_the_step_made_final_is_not_the_one_that_is_raised(
     run: Runner, saver: Saver, thread: Thread, goes_on: dict[str, Any]
 ) -> None:
-    heard = threading.Event()
+    started, heard = threading.Event(), threading.Event()
 
     def late(state: Any) -> None:
+        started.set()
         assert heard.wait(60)
         raise Custom(1, reason="late")
+
+    def cause(state: Any) -> None:
+        assert started.wait(60)
+        raise Custom(2, reason="cause")
 
     def unwanted(error: Exception) -> bool:  # asked when the failure is heard
         heard.set()
         return False
 
     graph = StateGraph(State).add_node("x", late, **goes_on)
-    graph.add_node("y", raising(Custom(2, reason="cause")), retry_policy=RetryPolicy(retry_on=unwanted))
+    graph.add_node("y", cause, retry_policy=RetryPolicy(retry_on=unwanted))
     app = graph.add_edge(START, "x").add_edge(START, "y").compile(checkpointer=saver)
 
     with pytest.raises(Custom) as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 from pregel.func import entrypoint, task
@@ -93,3 +94,34 @@ def test_a_wait_beside_a_question_is_over_in_its_time(run: Runner, saver: Saver,
     run.invoke(app, Command(resume="yes"), thread("1"))
     app.clock.advance(5)
     assert ["yes", 10] == api("wake", "1")
+
+
+def test_of_questions_beside_each_other_the_first_call_is_asked_first(
+    run: Runner, saver: Saver, thread: Thread
+) -> None:
+    asked_last = threading.Event()
+
+    def early() -> Any:
+        @task
+        def asks() -> Any:
+            asked_last.wait(60)  # heard after the other
+            return interrupt("1")
+
+        return asks()
+
+    def late() -> Any:
+        @task
+        def asks() -> Any:
+            asked_last.set()
+            return interrupt("2")
+
+        return asks()
+
+    app = workflow(run, saver, early, lambda: nap(10), late)
+    api = Api(run, app)
+
+    asked = run.invoke(app, 0, thread("1"))["__interrupt__"]
+    assert ["1", True] == [one.value if isinstance(one.value, str) else one.value.due is not None for one in asked]
+    assert ["2"] == [one.value for one in run.invoke(app, Command(resume="first"), thread("1"))["__interrupt__"]][1:]
+    app.clock.advance(10)
+    assert ["first", 10, "second"] == run.invoke(app, Command(resume="second"), thread("1"))

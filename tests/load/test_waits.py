@@ -64,7 +64,7 @@ def test_ten_thousand_waiting_threads_hold_nothing_and_all_wake(tmp_path: Path) 
         finally:
             tracemalloc.stop()
         assert abs(late - early) < 100_000  # bytes, for 8,000 threads more
-        assert threading.active_count() <= running
+        assert threading.active_count() < running + 8  # a pool may grow, for 8,000 threads more
 
         app.clock.advance(WEEK - 1)
         for number in range(0, THREADS, 10):

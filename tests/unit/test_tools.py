@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from pregel.agents import ScriptedModel, ToolNode, create_agent, create_react_agent
 from pregel.agents.tools import (
@@ -26,6 +26,7 @@ from pregel.agents.tools import (
 from pregel.config import RunnableConfig
 from pregel.errors import AsyncOnlyError, DefinitionError, InvalidInputError
 from pregel.messages import AIMessage, ToolMessage
+from pregel.runtime import Runtime
 from pregel.types import Command
 
 
@@ -176,6 +177,15 @@ def test_injected_arguments_are_hidden_and_cannot_be_forged() -> None:
         look.invoke({"what": "w"})
     with pytest.raises(TypeError, match="secret"):
         look.invoke(call("look", what="w", id="forged", secret="forged"))
+
+
+@pytest.mark.parametrize("kind", [Runtime, ToolRuntime])
+def test_pydantic_takes_what_is_injected_as_a_field(kind: Any) -> None:
+    """LangChain's `@tool` makes a model of all parameters of a function, the injected ones too."""
+    model = create_model("Arguments", __config__=ConfigDict(arbitrary_types_allowed=True), runtime=(kind, ...))
+    injected = kind()
+
+    assert injected is model(runtime=injected).runtime
 
 
 def test_a_text_fills_the_only_argument() -> None:
