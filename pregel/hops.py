@@ -24,6 +24,12 @@ AT_ONCE = 32
 TURN = 0.01  # seconds
 
 
+def tell(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: Any) -> None:
+    """Have a loop make a call, from any thread. One that was closed makes none: nobody waits there any more."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(call, *args)
+
+
 class Hop:
     """One call, on its way to a thread and back."""
 
@@ -115,8 +121,7 @@ class Hops:
         while True:
             if monotonic() > until and waiting:
                 self._hands.append(None)
-                with suppress(RuntimeError):  # the loop was closed: nobody waits
-                    loop.call_soon_threadsafe(self._set_off, loop)
+                tell(loop, self._set_off, loop)
                 return
             try:
                 hop = waiting.popleft()
@@ -130,8 +135,7 @@ class Hops:
                 self._landed.append(hop)
                 if not self._waking:  # set, it is read before what was put in above is taken out
                     self._waking = True
-                    with suppress(RuntimeError):  # the loop was closed: nobody waits
-                        loop.call_soon_threadsafe(self._land)
+                    tell(loop, self._land)
             del hop
 
     def _land(self) -> None:

@@ -89,6 +89,8 @@ async def on_own_thread(call: Callable[[], T]) -> T:
     """
     import asyncio
 
+    from pregel.hops import tell
+
     loop, context = asyncio.get_running_loop(), contextvars.copy_context()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -100,9 +102,9 @@ async def on_own_thread(call: Callable[[], T]) -> T:
         try:
             result = context.run(without_stop(call))
         except BaseException as error:
-            loop.call_soon_threadsafe(settle, done.set_exception, error)
+            tell(loop, settle, done.set_exception, error)
         else:
-            loop.call_soon_threadsafe(settle, done.set_result, result)
+            tell(loop, settle, done.set_result, result)
 
     threading.Thread(target=work, name="pregel-hook", daemon=True).start()
     return await done

@@ -39,6 +39,7 @@ from pregel.errors import (
     StoreError,
     UnregisteredWorkError,
 )
+from pregel.hops import tell
 from pregel.types import RetryPolicy
 from pregel.waits import ITEM
 
@@ -223,7 +224,7 @@ class NodeWorker:
     async def arun(self) -> None:
         """Async twin of `run`. Cancelled, it cancels what it does: another worker takes that."""
         event, loop = asyncio.Event(), asyncio.get_running_loop()
-        self._awoken = lambda: loop.call_soon_threadsafe(event.set)
+        self._awoken = lambda: tell(loop, event.set)
         try:
             async with self._arenewing(), asyncio.TaskGroup() as group:
                 running: set[asyncio.Task[None]] = set()

@@ -17,7 +17,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -33,6 +33,7 @@ from pregel.engine.pregel import Pregel
 from pregel.engine.starts import TakeUp, admitted
 from pregel.engine.tries import awaiting_driver, blocking_driver, let_go
 from pregel.errors import GraphDrained, InvalidInputError, StoreError, ThreadBusy
+from pregel.hops import tell
 from pregel.runtime import RunControl
 
 SHORTEST = 0.05  # seconds of the first pause of an idle worker
@@ -94,7 +95,7 @@ class Worker:
         self.control = WorkerControl(self)
         self.unread = dict(unread or {})
         self._woken = threading.Event()
-        self._awoken: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._awoken: Callable[[], object] = int
         self._pause = SHORTEST
         self._broken: dict[str, tuple[int, int]] = {}
         """Thread -> its epoch, and how often it ended in an error as it stood then."""
@@ -115,10 +116,7 @@ class Worker:
     def wake(self) -> None:
         """Look at the store now; from any thread."""
         self._woken.set()
-        if self._awoken is not None:
-            loop, event = self._awoken
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(event.set)
+        self._awoken()
 
     # -- blocking ----------------------------------------------------------------------------------------------------
 
@@ -184,8 +182,8 @@ class Worker:
 
     async def arun(self) -> None:
         """Async twin of `run`. Cancelled, it stops as `stop` does, and ends when its runs have."""
-        event = asyncio.Event()
-        self._awoken = asyncio.get_running_loop(), event
+        event, loop = asyncio.Event(), asyncio.get_running_loop()
+        self._awoken = lambda: tell(loop, event.set)
         running: dict[asyncio.Task[int], str] = {}
         admitted.add(self.wake)
         try:
@@ -203,7 +201,7 @@ class Worker:
                         task.result()
         finally:
             admitted.discard(self.wake)
-            self._awoken = None
+            self._awoken = int
             await _ended(running)
 
     async def _alook(self, room: int | None = None, busy: Collection[str] = ()) -> list[ThreadRow]:

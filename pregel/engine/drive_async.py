@@ -55,6 +55,7 @@ from pregel.engine.puller import Puller
 from pregel.engine.task import Task
 from pregel.engine.timers import Timers
 from pregel.errors import SerializationError
+from pregel.hops import tell
 from pregel.owned import Owned
 
 if TYPE_CHECKING:
@@ -200,15 +201,14 @@ class AwaitingDriver:
         if self.ended or self.closed or self.broken is not None:
             self._withdraw_calls()
         elif self.inline is not None:
-            self.loop.call_soon_threadsafe(self._perform_beside)
+            tell(self.loop, self._perform_beside)
 
     def stop(self, why: str) -> None:
         """Have the run wound down, from whatever thread: async nodes are cancelled, those on threads waited for."""
         self.stopping = why
         self.live = True  # no other node is awaited in place
         self.post_from_thread(Cancel(why))
-        with suppress(RuntimeError):  # the loop was closed
-            self.loop.call_soon_threadsafe(self._perform_beside)
+        tell(self.loop, self._perform_beside)
 
     def post(self, item: Event | Chunk) -> None:
         """Put something into the inbox, from the loop's own thread."""
@@ -221,8 +221,7 @@ class AwaitingDriver:
         self.inbox.append(item)
         if not self.waking:  # set, it is read before what was put in above is taken out
             self.waking = True
-            with suppress(RuntimeError):
-                self.loop.call_soon_threadsafe(self._wake)
+            tell(self.loop, self._wake)
 
     def _wake(self) -> None:
         self.waking = False

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pregel.engine.journal_async import AwaitingJournal, Outcome, outcome, whole, whole_task
 from pregel.engine.recorder import MOMENT
 from pregel.engine.recording import Recording
+from pregel.hops import tell
 
 if TYPE_CHECKING:
     from pregel.checkpoint.records import Load, Mail, Page
@@ -59,8 +59,7 @@ class AwaitingRecordingJournal(Recording, AwaitingJournal):
             self.sending = None
 
     def remind(self, *, now: bool) -> None:
-        with suppress(RuntimeError):  # the loop was closed under the run
-            self.loop.call_soon_threadsafe(self._moment_is_over if now else self._moment_begins)
+        tell(self.loop, self._moment_is_over if now else self._moment_begins)
 
     def _moment_begins(self) -> None:
         self.loop.call_later(MOMENT, self._moment_is_over)

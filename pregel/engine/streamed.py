@@ -169,8 +169,10 @@ class CallStream:
         """The chunks, awaited."""
         import asyncio
 
+        from pregel.hops import tell
+
         loop, news = asyncio.get_running_loop(), asyncio.Event()
-        self.wake = lambda: loop.call_soon_threadsafe(news.set)
+        self.wake = lambda: tell(loop, news.set)
         future = self._pushed()
         try:
             while not future.done() or self.ready:

@@ -142,7 +142,7 @@ def test_a_sibling_that_fails_is_heard_whichever_came_first(
 ) -> None:
     came = threading.Event()
 
-    def turn(name: str, error: Exception) -> Any:
+    def turn(name: str, error: BaseException) -> Any:
         def node(state: State) -> dict[str, Any]:
             assert name == first or came.wait(60)
             came.set()

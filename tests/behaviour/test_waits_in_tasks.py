@@ -118,7 +118,6 @@ def test_of_questions_beside_each_other_the_first_call_is_asked_first(
         return asks()
 
     app = workflow(run, saver, early, lambda: nap(10), late)
-    api = Api(run, app)
 
     asked = run.invoke(app, 0, thread("1"))["__interrupt__"]
     assert ["1", True] == [one.value if isinstance(one.value, str) else one.value.due is not None for one in asked]
