@@ -38,6 +38,7 @@ from pregel.runnable import Runnable, RunnableCallable, callable_name, injection
 from pregel.types import CachePolicy, RetryPolicy, TimeoutPolicy
 
 if TYPE_CHECKING:
+    from pregel.engine.away import Executor
     from pregel.graph.draw import Graph
 
 P = ParamSpec("P")
@@ -118,10 +119,23 @@ class _TaskFunction(Generic[P, T]):
             cache_policy=cache_policy,
             timeout=timeout,
         )
-        if cache_policy is not None:
-            module, qualified = getattr(func, "__module__", ""), getattr(func, "__qualname__", self.name)
-            node = node.behind(Caching(CalledFunction(func, self.name), cache_policy, module, qualified))
-        self.node = node
+        self.bare = node
+        self.node = self._cached(node)
+
+    def _cached(self, node: PregelNode) -> PregelNode:
+        """The node behind its cache policy, where it has one."""
+        if self.cache_policy is None or node.bound is None:
+            return node
+        module, qualified = getattr(self.func, "__module__", ""), getattr(self.func, "__qualname__", self.name)
+        caching = Caching(CalledFunction(self.func, self.name), self.cache_policy, module, qualified)
+        caching.bound = node.bound
+        return node.behind(caching)
+
+    def _on(self, executor: Executor) -> PregelNode:
+        """The node whose code runs on an executor."""
+        from pregel.engine.away import sent  # which few programs need
+
+        return self._cached(sent(self.name, self.bare, executor))
 
     def clear_cache(self, cache: BaseCache[Any]) -> None:
         """Forget every result of this task that a cache holds."""
@@ -137,7 +151,9 @@ class _TaskFunction(Generic[P, T]):
         caller = running_task()
         if not isinstance(caller, Task):
             raise OutsideRunError(f"Task {self.name!r} was called outside of a running node.")
-        call = CallTask(caller, caller.count("call"), self.name, self.node, (args, kwargs))
+        executor = caller.frame.graph.tasks_on
+        node = self.node if executor is None else self._on(executor)
+        call = CallTask(caller, caller.count("call"), self.name, node, (args, kwargs))
         if caller.frame.journal is not None:
             call.fingerprint = fingerprint(caller.frame.journal.saver.serde, args, kwargs)
         return call.push()
@@ -298,7 +314,8 @@ class entrypoint:
 
     The function may also take `config`, `writer`, `store`, `runtime`, and `previous`: what the last run on the thread
     returned, or saved with `entrypoint.final`; None the first time and without a `checkpointer`. A ValueError when the
-    function takes no input, NotImplementedError for a generator.
+    function takes no input, NotImplementedError for a generator. `executor`: where the tasks that it calls run, any
+    `concurrent.futures.Executor`; the function itself runs here.
     """
 
     @dataclass(slots=True)
@@ -317,7 +334,9 @@ class entrypoint:
         cache_policy: CachePolicy | None = None,
         retry_policy: RetryPolicy | list[RetryPolicy] | tuple[RetryPolicy, ...] | None = None,
         timeout: Any = None,
+        executor: Executor | None = None,
     ) -> None:
+        self.executor = executor
         self.checkpointer, self.store, self.cache = checkpointer, store, cache
         self.context_schema, self.cache_policy = context_schema, cache_policy
         self.retry_policy = _policies(retry_policy)
@@ -351,7 +370,7 @@ class entrypoint:
             timeout=self.timeout,
         )
         node.calls = True  # that is what it is for
-        return Workflow(
+        workflow = Workflow(
             nodes={name: node},
             channels={
                 START: EphemeralValue(input_type),
@@ -370,6 +389,11 @@ class entrypoint:
             retry_policy=self.retry_policy,
             context_schema=self.context_schema,
         )
+        if self.executor is not None:
+            from pregel.engine.away import checked_executor  # which few programs need
+
+            workflow.tasks_on = checked_executor(self.executor)
+        return workflow
 
 
 def _value_of(output: Any) -> Any:

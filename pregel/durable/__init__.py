@@ -6,6 +6,7 @@ from pregel.durable.matching import REGISTERED
 from pregel.durable.node_worker import NodeWorker
 from pregel.durable.status import StatusPage
 from pregel.durable.worker import Worker
+from pregel.engine.away import Executor, Outcome, Work
 from pregel.engine.starts import RunHandle
 from pregel.errors import ContinueAsNew
 
@@ -13,10 +14,13 @@ __all__ = [
     "REGISTERED",
     "ContinueAsNew",
     "Entities",
+    "Executor",
     "NodeWorker",
     "Operation",
+    "Outcome",
     "RunHandle",
     "StatusPage",
+    "Work",
     "WorkItem",
     "Worker",
     "elsewhere",

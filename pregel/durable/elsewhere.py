@@ -46,4 +46,5 @@ def elsewhere(name: str, *, version: str = FIRST) -> Callable[[Any], Any]:
         return task.work(name, version, state)
 
     node.__name__ = node.__qualname__ = name
+    node.stays_here = True  # type: ignore[attr-defined]  # where the run is: it only waits
     return node

@@ -176,10 +176,10 @@ def _annotate(error: BaseException, task: Task) -> None:
     note = f"During task with name {task.name!r} and id {task.id!r}, step {task.step}{where}{ns}"
     with suppress(Exception):  # an exception that takes no note, or is frozen, is raised as it is
         error.add_note(note)
-        error.__traceback__ = _without_our_frames(error.__traceback__)
+        error.__traceback__ = without_our_frames(error.__traceback__)
 
 
-def _without_our_frames(traceback: TracebackType | None) -> TracebackType | None:
+def without_our_frames(traceback: TracebackType | None) -> TracebackType | None:
     """The traceback from the first frame that is not ours; the whole one when all are."""
     tb = traceback
     while tb is not None and tb.tb_frame.f_globals.get("__name__", "").startswith("pregel."):

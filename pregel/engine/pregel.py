@@ -38,6 +38,7 @@ from pregel.types import (
 from pregel.typing import AnyContextT, InputT, OutputT, StateT
 
 if TYPE_CHECKING:
+    from pregel.engine.away import Executor, Executors
     from pregel.engine.threads import Threads
 
 
@@ -53,6 +54,8 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable, St
     makes_calls = True  # code that refers to it does
     operation = "invoke_workflow"  # what traces call a run of it
     has_async = True
+    tasks_on: Executor | None = None
+    """Where the tasks (`@task`) that its code calls run; None: here."""
     clock: Callable[[], int] | None = None
     """Unix time in ticks of 100 ns, by which waits are due and ids are made; may be set. None: the machine's."""
     hand_over: Callable[[Any, Any], Any] | None = None
@@ -91,6 +94,7 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable, St
         wait: float | None = None,
         journal_stream: bool | str | Sequence[str] = False,
         version: str | None = None,
+        executor: Executors | None = None,
     ) -> None:
         self.nodes = {n: node.build() if isinstance(node, NodeBuilder) else node for n, node in nodes.items()}
         self.channels: dict[str, Any] = dict(channels or {})
@@ -110,6 +114,7 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable, St
         self.version = None if version is None else checked_version(self.get_name(), version)
         self.concurrency, self.wait = checked_concurrency(concurrency, wait), wait
         self.journal_stream = checked_recorded(journal_stream)
+        self.executor = executor
         self.unknown_keys, self.strict, self.joins = unknown_keys, strict, dict(joins or {})
         self.stream_transformers = tuple(stream_transformers or ())
         if auto_validate:
@@ -121,7 +126,8 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable, St
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A graph of its own over the same saver, store and cache, which hold what no copy could: a connection."""
-        for shared in (self.checkpointer, self.store, self.cache):
+        executors = self.executor.values() if isinstance(self.executor, Mapping) else (self.executor,)
+        for shared in (self.checkpointer, self.store, self.cache, *executors):
             memo[id(shared)] = shared
         made = object.__new__(type(self))
         memo[id(self)] = made
@@ -138,13 +144,21 @@ class Pregel(Verbs[StateT, AnyContextT, InputT, OutputT], States, Followable, St
         policies = Policies(
             self.retry_policy, self.cache_policy, self.step_timeout, self.node_error_handler_map, self.get_name()
         )
-        self.plan = Plan(self.nodes, self._data_channels(), self.output_channels, self.joins, policies)
+        self.plan = Plan(self._placed(), self._data_channels(), self.output_channels, self.joins, policies)
         stream = self.stream_channels_asis
         self.output_keys = _keys(self.output_channels)
         self.stream_keys = _keys(stream)
         self.before, self.after = names_of(self.interrupt_before_nodes), names_of(self.interrupt_after_nodes)
         self.outputs_expire = any(self.plan.channels[key].expires for key in self.plan.output_keys)
         self.names = (*self.channels, *self.nodes)
+
+    def _placed(self) -> Mapping[str, PregelNode]:
+        """The nodes as they run, each where its code does."""
+        if self.executor is None:
+            return self.nodes
+        from pregel.engine.away import placed  # which few programs need
+
+        return placed(self.nodes, self.executor)
 
     @property
     def step_timeout(self) -> float | None:

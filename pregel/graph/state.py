@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from pregel.cache.base import BaseCache
+    from pregel.engine.away import Executors
     from pregel.graph.action import Action, Path
     from pregel.graph.options import NodeOptions
     from pregel.store.base import BaseStore
@@ -293,6 +294,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         wait: float | None = None,
         journal_stream: bool | str | Sequence[str] = False,
         version: str | None = None,
+        executor: Executors | None = None,
     ) -> CompiledStateGraph[StateT, ContextT, InputT, OutputT]:
         """A graph that runs. GraphValidationError when the builder has problems.
 
@@ -300,7 +302,8 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
         warnings about the graph and its input into errors. `concurrency` and `wait` (seconds) are what a call does when
         another run holds its thread, unless the call says otherwise. `journal_stream` names the stream modes whose
         chunks are journaled, so that others can `follow` the runs; True: updates, messages, custom and tools. Of a
-        thread that a graph with a `version` began, only a graph of this version goes on.
+        thread that a graph with a `version` began, only a graph of this version goes on. `executor`: where the code of
+        the nodes runs, or of some (name -> executor): any `concurrent.futures.Executor`; here by default.
         """
         checkpointer = ensure_valid_checkpointer(checkpointer)
         if unknown_keys not in ("error", "warn", "ignore"):
@@ -335,6 +338,7 @@ class StateGraph(Generic[StateT, ContextT, InputT, OutputT]):
             wait=wait,
             journal_stream=journal_stream,
             version=version,
+            executor=executor,
         )
 
     # -- below --
