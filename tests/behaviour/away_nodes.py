@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, NoReturn
@@ -63,6 +64,7 @@ class Picky(Exception):
 
     def __init__(self, one: str, two: str) -> None:
         super().__init__(f"{one} and {two}")
+        self.held = threading.Lock()
 
 
 def fails(state: State) -> State:

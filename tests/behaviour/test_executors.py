@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -35,16 +38,6 @@ def new_pool(size: int) -> ProcessPoolExecutor:
 def processes() -> Iterator[ProcessPoolExecutor]:
     with new_pool(2) as pool:
         yield pool
-
-
-@pytest.fixture(scope="module")
-def dask() -> Iterator[Any]:
-    import distributed
-
-    Client, LocalCluster = cast(Any, distributed.Client), cast(Any, distributed.LocalCluster)
-    cluster = LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None, host="127.0.0.1")
-    with cluster, Client(cluster) as client:
-        yield client.get_executor(retries=0, pure=False)
 
 
 @pytest.fixture(params=["threads", "processes", "keeping"])
@@ -330,16 +323,8 @@ def test_a_copy_and_a_config_keep_the_executor(processes: Any) -> None:
 
 
 @pytest.mark.acceptance("S0-17")
-def test_a_dask_cluster_runs_nodes_and_tasks(run: Runner, saver: Saver, thread: Thread, dask: Any) -> None:
-    app = chain("x", "y", x=nodes.where, y=lambda state: {"a": ["a lambda"]}).compile(checkpointer=saver, executor=dask)
+def test_a_dask_cluster_runs_nodes_and_tasks() -> None:
+    command = [sys.executable, "-m", "tests.behaviour.dask_cluster"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
 
-    pid, told = run.invoke(app, {"a": []}, thread("1"))["a"]
-
-    assert (str(os.getpid()) != pid, told) == (True, "a lambda")
-
-    @entrypoint(checkpointer=saver, executor=dask)
-    def squares(numbers: list[int]) -> Any:
-        futures = [nodes.square(n) for n in numbers]
-        return [future.result() for future in futures]
-
-    assert [1, 4, 9] == run.invoke(squares, [1, 2, 3], thread("2"))
+    assert [False, ["a lambda"] * 2, [1, 4, 9], [1, 4, 9]] == json.loads(ended.stdout)
