@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.kill import bookings
+from tests.kill import bookings, sessions
 from tests.kill.incident import POINTS
 
 TOP = Path(__file__).parents[2]
@@ -79,3 +79,34 @@ def test_the_demo_of_an_agent_needs_nothing_but_this_machine() -> None:
 
     assert (0, "") == (done.returncode, done.stderr)
     assert "Your trip is confirmed: TRIP-1001." in done.stdout
+
+
+FIRST, SECOND = [1, "rolled_over", 2, "after 1"], [2, "rolled_over", 2, "after 2"]
+
+
+@pytest.mark.acceptance("S6-10", "S6-11")
+@pytest.mark.parametrize(
+    ("point", "before", "asked"),
+    [
+        ("handing over", [[1, "interrupted", 2, ""]], 5),
+        ("handed over", [[1, "rolled_over", 2, "after 1"], [2, "interrupted", 0, ""]], 6),
+        ("in the tool", [[1, "rolled_over", 2, "after 1"], [2, "interrupted", 1, ""]], 5),
+        (
+            "at the end",
+            [[1, "rolled_over", 2, "after 1"], [2, "rolled_over", 2, "after 2"], [3, "interrupted", 0, ""]],
+            6,
+        ),
+    ],
+)
+def test_a_session_hands_over_once_wherever_its_process_dies(
+    point: str, before: list[Any], asked: int, tmp_path: Path
+) -> None:
+    assert play(tmp_path, kill_at=point, program="sessions") is None
+
+    stood, found, over = play(tmp_path, kill_at=point, program="sessions")
+
+    assert ("abandoned", before) == (stood, found)
+    assert [FIRST, SECOND, [3, "succeeded", 1, ""]] == over
+    log = Counter((tmp_path / "log").read_text().splitlines())
+    assert [1] * sessions.CALLS == [log[f"built {part}"] for part in range(sessions.CALLS)]
+    assert asked == sum(count for line, count in log.items() if line.startswith("asked"))

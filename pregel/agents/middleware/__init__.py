@@ -38,6 +38,13 @@ from pregel.agents.middleware.retry import (
     ToolErrorMiddleware,
     ToolRetryMiddleware,
 )
+from pregel.agents.middleware.sessions import (
+    Session,
+    SessionFailedError,
+    SessionMiddleware,
+    asessions_of,
+    sessions_of,
+)
 from pregel.agents.middleware.shell import DockerExecutionPolicy, HostExecutionPolicy, ShellToolMiddleware
 from pregel.agents.middleware.summarization import SummarizationMiddleware, TriggerClause
 from pregel.agents.middleware.todo import TodoListMiddleware
@@ -90,6 +97,9 @@ __all__ = [
     "PrivateStateAttr",
     "RedactionRule",
     "Runtime",
+    "Session",
+    "SessionFailedError",
+    "SessionMiddleware",
     "ShellToolMiddleware",
     "SummarizationMiddleware",
     "TodoListMiddleware",
@@ -102,12 +112,14 @@ __all__ = [
     "TriggerClause",
     "after_agent",
     "after_model",
+    "asessions_of",
     "before_agent",
     "before_model",
     "dynamic_prompt",
     "hook_config",
     "omit_payload",
     "pause",
+    "sessions_of",
     "wrap_model_call",
     "wrap_tool_call",
 ]

@@ -49,7 +49,7 @@ class BudgetExceededError(RunError):
         super().__init__(message, **place)
 
 
-def _sum(left: Spent | None, right: Spent | None) -> Spent:
+def added(left: Spent | None, right: Spent | None) -> Spent:
     one, other = left or NOTHING, right or NOTHING
     return {key: one[key] + other[key] for key in NOTHING}  # type: ignore[literal-required, return-value]
 
@@ -57,7 +57,58 @@ def _sum(left: Spent | None, right: Spent | None) -> Spent:
 class BudgetState(AgentState):
     """What was spent."""
 
-    budget_spent: NotRequired[Annotated[Spent, OmitFromInput, _sum]]
+    budget_spent: NotRequired[Annotated[Spent, OmitFromInput, added]]
+
+
+class Limits:
+    """How much may be spent, and what models cost. DefinitionError for what limits nothing or is no amount."""
+
+    def __init__(
+        self,
+        whose: str,
+        tokens: int | None,
+        calls: int | None,
+        seconds: float | None,
+        money: float | None,
+        prices: Prices | None,
+    ) -> None:
+        self.most = {"tokens": tokens, "calls": calls, "seconds": seconds, "money": money}
+        self.prices = dict(prices or {})
+        if all(limit is None for limit in self.most.values()):
+            raise DefinitionError(
+                f"{whose} needs a limit.", fix="Give max_tokens=, max_calls=, max_seconds= or max_money=."
+            )
+        for what, limit in self.most.items():
+            if limit is not None and not _is_amount(limit):
+                raise DefinitionError(f"max_{what} is {limit!r}.", fix="Give a number from 0 on, or leave it out.")
+        for name, price in self.prices.items():
+            if not (isinstance(price, Sequence) and len(price) == 2 and all(map(_is_amount, price))):
+                raise DefinitionError(
+                    f"The price of {name!r} is {price!r}.", fix="Give (input, output), for a million tokens each."
+                )
+        if money is not None and not self.prices:
+            raise DefinitionError(
+                "Money is limited, and no model has a price.",
+                fix="Give prices={model name: (input, output)}, for a million tokens each.",
+            )
+
+    def reached(self, spent: Spent) -> tuple[float, str, float] | None:
+        """The first limit that is reached: how much, of what, and what was spent."""
+        used: dict[str, Any] = {**spent, "tokens": spent["input_tokens"] + spent["output_tokens"]}
+        for what, limit in self.most.items():
+            if limit is not None and used[what] >= limit:
+                return limit, what, used[what]
+        return None
+
+    def price(self, request: ModelRequest) -> tuple[float, float]:
+        """What the model of a request costs; DefinitionError where money is limited and nobody knows."""
+        name = request.model.model
+        if name not in self.prices and self.most["money"] is not None:
+            raise DefinitionError(
+                f"Money is limited, and the model {name!r} has no price.",
+                fix=f"Give prices={{{name!r}: (input, output)}}, for a million tokens each.",
+            )
+        return self.prices.get(name, (0.0, 0.0))
 
 
 class BudgetMiddleware(AgentMiddleware):
@@ -81,73 +132,41 @@ class BudgetMiddleware(AgentMiddleware):
         exit_behavior: Literal["end", "error"] = "end",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.limits = {"tokens": max_tokens, "calls": max_calls, "seconds": max_seconds, "money": max_money}
-        if all(limit is None for limit in self.limits.values()):
-            raise DefinitionError(
-                "A budget needs a limit.", fix="Give max_tokens=, max_calls=, max_seconds= or max_money=."
-            )
-        self.prices, self.exit_behavior, self.clock = dict(prices or {}), exit_behavior, clock
-        self._check()
-
-    def _check(self) -> None:
-        """DefinitionError for limits and prices that are none, before anything is spent."""
-        for what, limit in self.limits.items():
-            if limit is not None and not _is_amount(limit):
-                raise DefinitionError(f"max_{what} is {limit!r}.", fix="Give a number from 0 on, or leave it out.")
-        for name, price in self.prices.items():
-            if not (isinstance(price, Sequence) and len(price) == 2 and all(map(_is_amount, price))):
-                raise DefinitionError(
-                    f"The price of {name!r} is {price!r}.", fix="Give (input, output), for a million tokens each."
-                )
-        if self.limits["money"] is not None and not self.prices:
-            raise DefinitionError(
-                "Money is limited, and no model has a price.",
-                fix="Give prices={model name: (input, output)}, for a million tokens each.",
-            )
-        if self.exit_behavior not in ("end", "error"):
-            raise DefinitionError(f"exit_behavior is {self.exit_behavior!r}.", fix="Use 'end' or 'error'.")
+        self.limits = Limits("A budget", max_tokens, max_calls, max_seconds, max_money, prices)
+        self.exit_behavior, self.clock = exit_behavior, clock
+        if exit_behavior not in ("end", "error"):
+            raise DefinitionError(f"exit_behavior is {exit_behavior!r}.", fix="Use 'end' or 'error'.")
 
     @inline
     @hook_config(can_jump_to=["end"])
     def before_model(self, state: Any, runtime: Any) -> Any:
         """End when the budget is spent."""
         spent = state.get("budget_spent") or NOTHING
-        used = {**spent, "tokens": spent["input_tokens"] + spent["output_tokens"]}
-        for what, limit in self.limits.items():
-            if limit is not None and used[what] >= limit:
-                text = f"The budget of {limit} {what} is spent: {used[what]:g}."
-                if self.exit_behavior == "error":
-                    raise BudgetExceededError(text, spent, fix="Raise the budget to go on.")
-                return {"jump_to": "end", "messages": [AIMessage(text)]}
-        return None
+        if (reached := self.limits.reached(spent)) is None:
+            return None
+        text = "The budget of {} {} is spent: {:g}.".format(*reached)
+        if self.exit_behavior == "error":
+            raise BudgetExceededError(text, spent, fix="Raise the budget to go on.")
+        return {"jump_to": "end", "messages": [AIMessage(text)]}
 
     def wrap_model_call(self, request: ModelRequest, *_: Any) -> Any:
         """Ask, and book what it cost with the answer."""
-        price = self._price(request)
+        price = self.limits.price(request)
         began = self.clock()
         response = yield request
-        into, out = _tokens(request, response.result)
-        spent: Spent = {
-            "calls": 1,
-            "input_tokens": into,
-            "output_tokens": out,
-            "seconds": self.clock() - began,
-            "money": (into * price[0] + out * price[1]) / 1_000_000,
-        }
+        spent = spent_on(request, response.result, price, self.clock() - began)
         return ExtendedModelResponse(response, Command(update={"budget_spent": spent}))
-
-    def _price(self, request: ModelRequest) -> tuple[float, float]:
-        name = request.model.model
-        if name not in self.prices and self.limits["money"] is not None:
-            raise DefinitionError(
-                f"Money is limited, and the model {name!r} has no price.",
-                fix=f"Give prices={{{name!r}: (input, output)}}, for a million tokens each.",
-            )
-        return self.prices.get(name, (0.0, 0.0))
 
 
 def _is_amount(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def spent_on(request: ModelRequest, result: Sequence[BaseMessage], price: tuple[float, float], seconds: float) -> Spent:
+    """What one model call cost."""
+    into, out = _tokens(request, result)
+    money = (into * price[0] + out * price[1]) / 1_000_000
+    return {"calls": 1, "input_tokens": into, "output_tokens": out, "seconds": seconds, "money": money}
 
 
 def _tokens(request: ModelRequest, result: Sequence[BaseMessage]) -> tuple[int, int]:

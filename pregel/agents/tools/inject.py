@@ -75,6 +75,11 @@ class ToolRuntime(Generic[C, S]):
         return hashlib.blake2b(f"{self._key()}\0{self.tool_call_id}".encode(), digest_size=16).hexdigest()
 
     @property
+    def fence(self) -> int:
+        """As `Runtime.fence`: the epoch of this run's authority over the thread, 0 without a saver."""
+        return self._node.fence
+
+    @property
     def attempt(self) -> int:
         """Which attempt of the task runs, from 1."""
         return self.execution_info.node_attempt if self.execution_info is not None else 1
