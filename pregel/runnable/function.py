@@ -174,29 +174,34 @@ def _is_injected(param: inspect.Parameter) -> bool:
     return expected in text
 
 
-def _collect(func: Callable[..., Any]) -> Callable[..., Any]:
-    plain = type(func) is FunctionType and not func.__code__.co_flags & inspect.CO_GENERATOR
-    if plain or not inspect.isgeneratorfunction(func):
-        return func
+class Collected:
+    """A generator function as one that returns its chunks added up. It travels to other processes as `func` does."""
 
-    def collected(*args: Any, **kwargs: Any) -> Any:
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.func = func
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         total: Any = None
-        for index, chunk in enumerate(func(*args, **kwargs)):
+        for index, chunk in enumerate(self.func(*args, **kwargs)):
             total = chunk if index == 0 else added(total, chunk)
         return total
 
-    return collected
 
+class CollectedAwaiting(Collected):
+    """The same of an async generator function."""
 
-def _acollect(func: Callable[..., Any]) -> Callable[..., Any]:
-    if not inspect.isasyncgenfunction(func):
-        return func
-
-    async def collected(*args: Any, **kwargs: Any) -> Any:
+    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
         total: Any = None
         first = True
-        async for chunk in func(*args, **kwargs):
+        async for chunk in self.func(*args, **kwargs):
             total, first = (chunk if first else added(total, chunk)), False
         return total
 
-    return collected
+
+def _collect(func: Callable[..., Any]) -> Callable[..., Any]:
+    plain = type(func) is FunctionType and not func.__code__.co_flags & inspect.CO_GENERATOR
+    return func if plain or not inspect.isgeneratorfunction(func) else Collected(func)
+
+
+def _acollect(func: Callable[..., Any]) -> Callable[..., Any]:
+    return CollectedAwaiting(func) if inspect.isasyncgenfunction(func) else func

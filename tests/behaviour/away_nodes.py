@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from typing import Any, NoReturn
 
@@ -28,6 +28,14 @@ def where(state: State) -> State:
 
 async def where_awaited(state: State) -> State:
     return {"a": [str(os.getpid())]}
+
+
+def generated(state: State) -> Iterator[State]:
+    yield {"a": [str(os.getpid())]}
+
+
+async def generated_awaited(state: State) -> AsyncIterator[State]:
+    yield {"a": [str(os.getpid())]}
 
 
 def doubled(state: State) -> State:
