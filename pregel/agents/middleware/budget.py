@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired, Unpack
 
 from typing_extensions import TypedDict
 
@@ -60,20 +60,29 @@ class BudgetState(AgentState):
     budget_spent: NotRequired[Annotated[Spent, OmitFromInput, added]]
 
 
+class Caps(TypedDict, total=False):
+    """The limits of a budget or of a session; seconds are those of model calls."""
+
+    max_tokens: int | None
+    max_calls: int | None
+    max_seconds: float | None
+    max_money: float | None
+    prices: Prices | None
+
+
 class Limits:
     """How much may be spent, and what models cost. DefinitionError for what limits nothing or is no amount."""
 
-    def __init__(
-        self,
-        whose: str,
-        tokens: int | None,
-        calls: int | None,
-        seconds: float | None,
-        money: float | None,
-        prices: Prices | None,
-    ) -> None:
-        self.most = {"tokens": tokens, "calls": calls, "seconds": seconds, "money": money}
-        self.prices = dict(prices or {})
+    def __init__(self, whose: str, caps: Caps) -> None:
+        self.most: dict[str, float | None] = {
+            "tokens": caps.get("max_tokens"),
+            "calls": caps.get("max_calls"),
+            "seconds": caps.get("max_seconds"),
+            "money": caps.get("max_money"),
+        }
+        self.prices = dict(caps.get("prices") or {})
+        if unknown := caps.keys() - Caps.__annotations__.keys():
+            raise TypeError(f"{whose} has no {', '.join(sorted(unknown))}.")
         if all(limit is None for limit in self.most.values()):
             raise DefinitionError(
                 f"{whose} needs a limit.", fix="Give max_tokens=, max_calls=, max_seconds= or max_money=."
@@ -86,7 +95,7 @@ class Limits:
                 raise DefinitionError(
                     f"The price of {name!r} is {price!r}.", fix="Give (input, output), for a million tokens each."
                 )
-        if money is not None and not self.prices:
+        if self.most["money"] is not None and not self.prices:
             raise DefinitionError(
                 "Money is limited, and no model has a price.",
                 fix="Give prices={model name: (input, output)}, for a million tokens each.",
@@ -124,15 +133,11 @@ class BudgetMiddleware(AgentMiddleware):
     def __init__(
         self,
         *,
-        max_tokens: int | None = None,
-        max_calls: int | None = None,
-        max_seconds: float | None = None,
-        max_money: float | None = None,
-        prices: Prices | None = None,
         exit_behavior: Literal["end", "error"] = "end",
         clock: Callable[[], float] = time.monotonic,
+        **caps: Unpack[Caps],
     ) -> None:
-        self.limits = Limits("A budget", max_tokens, max_calls, max_seconds, max_money, prices)
+        self.limits = Limits("A budget", caps)
         self.exit_behavior, self.clock = exit_behavior, clock
         if exit_behavior not in ("end", "error"):
             raise DefinitionError(f"exit_behavior is {exit_behavior!r}.", fix="Use 'end' or 'error'.")

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired, Unpack
 
 from typing_extensions import TypedDict
 
 from pregel.agents.flow import AgentFlow, calling
 from pregel.agents.middleware.base import AgentMiddleware, hook_config, inline
-from pregel.agents.middleware.budget import NOTHING, Limits, Prices, Spent, added, spent_on
+from pregel.agents.middleware.budget import NOTHING, Caps, Limits, Spent, added, spent_on
 from pregel.agents.middleware.requests import ExtendedModelResponse, ModelRequest, ModelResponse, ToolCallRequest
 from pregel.agents.state import AgentState, OmitFromInput, PrivateStateAttr
 from pregel.errors import (
@@ -111,17 +111,13 @@ class SessionMiddleware(AgentMiddleware):
     def __init__(
         self,
         *,
-        max_tokens: int | None = None,
-        max_calls: int | None = None,
-        max_seconds: float | None = None,
-        max_money: float | None = None,
-        prices: Prices | None = None,
         handoff: Callable[[list[BaseMessage], Session], str] | None = None,
         facts: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
         patience: int = 0,
         clock: Callable[[], float] = time.time,
+        **caps: Unpack[Caps],
     ) -> None:
-        self.limits = Limits("A session", max_tokens, max_calls, max_seconds, max_money, prices)
+        self.limits = Limits("A session", caps)
         if any(limit == 0 for limit in self.limits.most.values()):
             raise DefinitionError("A session with a limit of 0 comes to nothing.", fix="Give a limit above 0.")
         if isinstance(patience, bool) or not isinstance(patience, int) or patience < 0:
