@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from .owners import ROOT, saver_at
+from .points import thinned
 from .test_agents import play
 
 PROCESSES = 6
@@ -76,7 +77,7 @@ def test_of_many_processes_that_start_a_controller_one_does_and_each_learns_whic
 
 
 @pytest.mark.acceptance("S2-29")
-@pytest.mark.parametrize("point", ["before the end", "after the end", "before the start", "after the start"])
+@pytest.mark.parametrize("point", thinned(["before the end", "after the end", "before the start", "after the start"]))
 def test_a_signal_between_the_last_read_and_the_end_is_read_wherever_a_process_dies(world: World, point: str) -> None:
     world.starts("one", 1)
     died = [world("work", kill_at=point) is None for _ in range(2)]
@@ -88,7 +89,7 @@ def test_a_signal_between_the_last_read_and_the_end_is_read_wherever_a_process_d
 
 
 @pytest.mark.acceptance("S2-27")
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", thinned(POINTS))
 def test_an_operation_counts_once_wherever_a_process_dies(world: World, point: str) -> None:
     for number in (1, 2, 3):
         while world("signal", f"e{number}", str(number), kill_at=point) is None:

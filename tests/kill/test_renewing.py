@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from .points import thinned
 from .test_agents import play
 
 
@@ -23,7 +24,7 @@ def life(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 @pytest.mark.acceptance("S3-10", "S2-24")
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("append", range(1, 9))
+@pytest.mark.parametrize("append", thinned(range(1, 9)))
 @pytest.mark.parametrize("versions", [("1", "2"), ("same",)], ids=["v1 to v2", "same"])
 def test_one_execution_follows_the_other_wherever_a_process_dies(
     life: Any, versions: tuple[str, ...], when: str, append: int

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from .points import thinned
 from .test_agents import play
 
 WAITING = {"status": "waiting", "shipped": None, "backlog": [["ShipOrder", "1", 1, 0]]}
@@ -45,7 +46,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
 
 
 @pytest.mark.acceptance("S3-3", "S3-7")
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", thinned(POINTS))
 def test_an_order_is_shipped_wherever_a_process_dies(shop: Shop, point: str) -> None:
     assert WAITING == (shop("order", point) or shop("order"))
     for step in ("ship", "go"):
@@ -58,7 +59,7 @@ def test_an_order_is_shipped_wherever_a_process_dies(shop: Shop, point: str) -> 
     assert 1 == len({line for line in shop.lines if line.startswith("shipping")})
 
 
-@pytest.mark.parametrize("point", ["before the end", "after the end", "before the taking"])
+@pytest.mark.parametrize("point", thinned(["before the end", "after the end", "before the taking"]))
 def test_a_failure_fails_the_run_wherever_a_process_dies(shop: Shop, point: str) -> None:
     shop("order")
     for step in ("refuse", "go"):

@@ -16,6 +16,7 @@ from pregel.durable import Worker
 
 from .outside import Outside
 from .owners import ROOT, row_at, saver_at
+from .points import thinned
 from .starting import shop as shop_of
 from .test_agents import play
 
@@ -44,7 +45,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
 
 @pytest.mark.acceptance("S2-12")
 @pytest.mark.parametrize(
-    "point", ["before the admission", "after the admission", "before the claim", "after the claim"]
+    "point", thinned(["before the admission", "after the admission", "before the claim", "after the claim"])
 )
 def test_what_was_admitted_runs_once_wherever_a_process_dies(shop: Shop, point: str) -> None:
     told = shop("start", "o-1", kill_at=point)
